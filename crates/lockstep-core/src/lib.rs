@@ -4,5 +4,9 @@
 
 pub mod align;
 pub mod budget;
+pub mod model;
+pub mod names;
 pub mod number;
+pub mod revision;
+pub mod snapshot;
 pub mod time;
