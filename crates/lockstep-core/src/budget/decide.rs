@@ -1,0 +1,384 @@
+//! Whether a removal is free, pays, or is refused.
+//!
+//! The rules are applied by [`Sequence`], pod after pod, without touching the account: one pod for an
+//! admission request, all pods of an instance for the planner and the shell that carries out its plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, Entry, NotYet, Unit};
+use super::promise::{MAX_PROMISES, Promise, Write};
+use super::remove::{Shortage, ShortageCause};
+use super::spec::Operation;
+use crate::snapshot::Uid;
+use crate::time::Time;
+
+/// Why a removal costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FreeReason {
+    /// The budget does not cover the pod.
+    NotCovered,
+    /// The budget does not protect against this operation.
+    OperationNotProtected,
+    /// The pod's owner asked not to protect it.
+    OptedOut,
+    /// It is on its way out already.
+    Terminating,
+    /// It is not ready: removing what is broken is free.
+    NotReady,
+    /// Its controller is gone; refusing would only keep the owner from rebuilding.
+    ControllerGone,
+    /// It was paid for a moment ago.
+    AlreadyPaid,
+    /// Another pod of the unit was paid for a moment ago: this is the rest of a group on its way out.
+    UnitLeaving,
+    /// The unit is unavailable as it stands.
+    UnitBroken,
+    /// The unit stays available without it.
+    Surplus,
+}
+
+/// The answer to a removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// It may go and costs nothing.
+    Free(FreeReason),
+    /// It may go, and takes one unit of the allowance.
+    Pays,
+    /// It may not go now: 429, to be retried.
+    Refused(Shortage),
+    /// Not to be answered from this view; read again, and once out of retries refuse with
+    /// [`Account::gave_up`].
+    ReadAgain(NotYet),
+}
+
+/// A verdict, and what has to be written before it may be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// The answer.
+    pub verdict: Verdict,
+    /// What the budget's status must hold before the answer is given; empty unless it may go. On a dry run
+    /// the caller gives the answer and drops this.
+    pub write: Write,
+}
+
+impl Decision {
+    /// Whether the removal may go ahead.
+    pub fn is_admitted(&self) -> bool {
+        matches!(self.verdict, Verdict::Free(_) | Verdict::Pays)
+    }
+}
+
+/// A removal somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// The pod, by the UID that will be the delete's precondition.
+    pub pod: Uid,
+    /// How it is to go.
+    pub operation: Operation,
+}
+
+/// Decides one removal against one budget.
+///
+/// The account must have been [refreshed](Account::refresh) with the pod as the request's own read showed
+/// it. A pod the account does not know is taken to be newer than the view: about a pod that the budget does
+/// not cover, or that has completed, nobody asks.
+pub fn decide(account: &Account, request: &Request, now: Time) -> Decision {
+    if !account.covers(&request.pod) {
+        return Decision::read_again(account.not_yet.unwrap_or(NotYet::PodUnknown));
+    }
+    decide_instance(account, [&request.pod], request.operation, now)
+}
+
+/// Decides the removal of several pods as one: all or none. What the shell asks before it deletes an
+/// instance, so that all of its promises are written at once.
+pub fn decide_instance<'a>(
+    account: &Account,
+    pods: impl IntoIterator<Item = &'a Uid>,
+    operation: Operation,
+    now: Time,
+) -> Decision {
+    let mut sequence = Sequence::new(account, operation, now, account.live);
+    let mut reason = FreeReason::NotCovered;
+    for pod in pods {
+        match sequence.step(pod) {
+            Step::Free(why) => reason = why,
+            Step::Pays => {}
+            Step::Short(shortage) => return Decision::refused(shortage),
+            Step::ReadAgain(why) => return Decision::read_again(why),
+        }
+    }
+    let verdict = if sequence.paid_units.is_empty() { Verdict::Free(reason) } else { Verdict::Pays };
+    Decision { verdict, write: sequence.into_write() }
+}
+
+/// Decides one removal against every budget that covers the pod, before anything is written. All must let
+/// it go; then the decisions are written one after the other, in this order. Should a later budget refuse
+/// at that point after all, what was written to the earlier ones is
+/// [given back](super::BudgetState::give_back).
+pub fn decide_covering(
+    accounts: &[Account],
+    request: &Request,
+    now: Time,
+) -> Result<Vec<Decision>, Box<Decision>> {
+    accounts
+        .iter()
+        .map(|account| decide(account, request, now))
+        .map(|decision| if decision.is_admitted() { Ok(decision) } else { Err(Box::new(decision)) })
+        .collect()
+}
+
+impl Decision {
+    fn refused(shortage: Shortage) -> Self {
+        Self { verdict: Verdict::Refused(shortage), write: Write::default() }
+    }
+
+    fn read_again(why: NotYet) -> Self {
+        Self { verdict: Verdict::ReadAgain(why), write: Write::default() }
+    }
+}
+
+/// What became of one pod of a sequence.
+pub(super) enum Step {
+    Free(FreeReason),
+    Pays,
+    Short(Shortage),
+    ReadAgain(NotYet),
+}
+
+/// Removals tried one after the other on top of an account, which stays as it is.
+pub(super) struct Sequence<'a> {
+    account: &'a Account,
+    operation: Operation,
+    now: Time,
+    /// Whether a unit that looks broken may be believed to be.
+    live: bool,
+    tried: BTreeSet<Uid>,
+    pub(super) lo: BTreeMap<usize, u32>,
+    pub(super) put: BTreeMap<Uid, Promise>,
+    /// Put in the account only: there is no room in the status, and the removal may not be refused.
+    unwritten: BTreeSet<Uid>,
+    pub(super) share: BTreeSet<Uid>,
+    pub(super) paid_units: BTreeSet<usize>,
+    pub(super) available: u32,
+}
+
+/// A rule that applied, and the promise of another pod it relies on.
+enum Ruling {
+    Free(FreeReason, Option<Uid>),
+    Pays,
+    Short(ShortageCause),
+    ReadAgain(NotYet),
+}
+
+impl<'a> Sequence<'a> {
+    pub(super) fn new(account: &'a Account, operation: Operation, now: Time, live: bool) -> Self {
+        Self {
+            account,
+            operation,
+            now,
+            live,
+            tried: BTreeSet::new(),
+            lo: BTreeMap::new(),
+            put: BTreeMap::new(),
+            unwritten: BTreeSet::new(),
+            share: BTreeSet::new(),
+            paid_units: BTreeSet::new(),
+            available: account.available,
+        }
+    }
+
+    /// Tries one more pod. The same pod twice costs once.
+    pub(super) fn step(&mut self, uid: &Uid) -> Step {
+        let account = self.account;
+        let Some((entry, unit)) = account.entry(uid) else { return Step::Free(FreeReason::NotCovered) };
+        if let Some(why) = account.not_yet {
+            return Step::ReadAgain(why);
+        }
+        if !self.tried.insert(uid.clone()) {
+            return Step::Free(FreeReason::UnitLeaving);
+        }
+        match self.rule(uid, entry, unit) {
+            Ruling::ReadAgain(why) => Step::ReadAgain(why),
+            Ruling::Short(cause) => Step::Short(self.shortage(entry, unit, cause)),
+            Ruling::Pays => self.admit(uid, entry, unit, None),
+            Ruling::Free(reason, relied) => {
+                self.share.extend(relied);
+                self.admit(uid, entry, unit, Some(reason))
+            }
+        }
+    }
+
+    /// The rules, in order. The first that applies decides.
+    fn rule(&self, uid: &Uid, entry: &Entry, unit: &Unit) -> Ruling {
+        use FreeReason::{
+            AlreadyPaid, ControllerGone, NotReady, OperationNotProtected, OptedOut, Surplus, Terminating,
+            UnitBroken, UnitLeaving,
+        };
+        let pod = &entry.pod;
+        let promise = entry.promise.as_ref();
+        let lo = self.lo_of(entry.unit, unit);
+        let under = lo < unit.min_ready;
+        if !self.account.spec().protects(self.operation) {
+            return Ruling::Free(OperationNotProtected, None);
+        } else if pod.opted_out {
+            return Ruling::Free(OptedOut, None);
+        } else if pod.terminating {
+            return Ruling::Free(Terminating, None);
+        } else if !pod.ready {
+            return Ruling::Free(NotReady, None);
+        } else if pod.controller_gone {
+            return Ruling::Free(ControllerGone, None);
+        } else if promise.is_some_and(|promise| promise.paid && promise.is_young(self.now)) {
+            return Ruling::Free(AlreadyPaid, None);
+        }
+        if under {
+            if self.paid_units.contains(&entry.unit) {
+                return Ruling::Free(UnitLeaving, None);
+            }
+            if let Some(relied) = self.paid_neighbour(uid, unit) {
+                return Ruling::Free(UnitLeaving, Some(relied));
+            }
+        }
+        if unit.all < unit.min_ready {
+            // A view that is merely old shows a unit broken that has long been whole.
+            return if self.live {
+                Ruling::Free(UnitBroken, None)
+            } else {
+                Ruling::ReadAgain(NotYet::NeedsLiveView)
+            };
+        }
+        if lo - self.weight(uid, entry).min(lo) >= unit.min_ready {
+            return Ruling::Free(Surplus, None);
+        }
+        if promise.is_some_and(|promise| !promise.is_young(self.now)) {
+            // It may lapse at any moment, and the unit then counts as available again.
+            return Ruling::Short(ShortageCause::PromiseOutstanding);
+        }
+        if self.others(lo, unit) >= self.account.desired() {
+            Ruling::Pays
+        } else {
+            Ruling::Short(ShortageCause::Exhausted)
+        }
+    }
+
+    /// The youngest promise that was paid for another pod of the unit, still standing and ready.
+    fn paid_neighbour(&self, uid: &Uid, unit: &Unit) -> Option<Uid> {
+        unit.promised
+            .iter()
+            .filter(|other| *other != uid)
+            .filter_map(|other| self.account.entry(other))
+            .filter(|(entry, _)| entry.pod.stands_ready())
+            .filter_map(|(entry, _)| entry.promise.as_ref())
+            .filter(|promise| promise.paid && promise.is_young(self.now))
+            .max_by_key(|promise| promise.time)
+            .map(|promise| promise.uid.clone())
+    }
+
+    fn lo_of(&self, index: usize, unit: &Unit) -> u32 {
+        self.lo.get(&index).copied().unwrap_or(unit.lo)
+    }
+
+    /// Whether the pod is still counted in `lo`.
+    fn weight(&self, uid: &Uid, entry: &Entry) -> u32 {
+        u32::from(entry.pod.stands_ready() && entry.promise.is_none() && !self.put.contains_key(uid))
+    }
+
+    /// Available units besides this one.
+    fn others(&self, lo: u32, unit: &Unit) -> u32 {
+        self.available - u32::from(lo >= unit.min_ready).min(self.available)
+    }
+
+    fn admit(&mut self, uid: &Uid, entry: &Entry, unit: &Unit, free: Option<FreeReason>) -> Step {
+        let promise = self.promise(uid, entry, unit, free);
+        if let Some(promise) = promise {
+            if entry.promise.is_none() && self.promises_held() >= MAX_PROMISES {
+                if !matches!(free, Some(FreeReason::OperationNotProtected | FreeReason::OptedOut)) {
+                    return Step::Short(self.shortage(entry, unit, ShortageCause::TooManyPromises));
+                }
+                self.unwritten.insert(uid.clone());
+            }
+            let lo = self.lo_of(entry.unit, unit);
+            let left = lo - self.weight(uid, entry).min(lo);
+            if lo >= unit.min_ready && left < unit.min_ready {
+                self.available = self.available.saturating_sub(1);
+            }
+            self.lo.insert(entry.unit, left);
+            self.put.insert(uid.clone(), promise);
+        } else if entry.promise.as_ref().is_some_and(|own| !own.shared) && !entry.pod.terminating {
+            self.share.insert(uid.clone());
+        }
+        if let Some(reason) = free {
+            return Step::Free(reason);
+        }
+        self.paid_units.insert(entry.unit);
+        Step::Pays
+    }
+
+    /// The promise to write, if any.
+    ///
+    /// A young promise of the pod's own is relied on as it stands, and shared: its time must not move, or
+    /// requests in a row would keep a paid promise young for ever. An old one is written anew, unpaid, since
+    /// it might lapse before this removal arrives. Whatever replaces another request's promise is shared
+    /// from the start: giving it back would take away that other one as well.
+    ///
+    /// None for a pod that is terminating, and for the delete of one that is not ready: a delete is
+    /// admitted for the very object it was shown, so the pod cannot become ready in between. An eviction
+    /// only names it.
+    fn promise(&self, uid: &Uid, entry: &Entry, unit: &Unit, free: Option<FreeReason>) -> Option<Promise> {
+        let pod = &entry.pod;
+        if pod.terminating || (!pod.ready && self.operation == Operation::Delete) {
+            return None;
+        }
+        let relies = entry.promise.as_ref().is_some_and(|own| own.is_young(self.now));
+        if free.is_some() && relies {
+            return None;
+        }
+        Some(Promise {
+            pod: pod.name.clone(),
+            uid: uid.clone(),
+            time: self.now,
+            unit: unit.key.clone(),
+            operation: self.operation,
+            paid: free.is_none(),
+            shared: entry.promise.is_some(),
+        })
+    }
+
+    fn promises_held(&self) -> usize {
+        let added =
+            self.put.keys().filter(|uid| !self.account.is_promised(uid) && !self.unwritten.contains(*uid));
+        self.account.promises + added.count()
+    }
+
+    fn shortage(&self, entry: &Entry, unit: &Unit, cause: ShortageCause) -> Shortage {
+        let has = self.others(self.lo_of(entry.unit, unit), unit);
+        Shortage::new(self.account, entry, cause, has, self.now)
+    }
+
+    /// What to write. All promises of a unit that is paid for here say so, also those of pods that were
+    /// surplus a moment before: once the first is gone, each of the others must still be let through.
+    pub(super) fn promises(&mut self) {
+        for (uid, promise) in &mut self.put {
+            let unit = self.account.entry(uid).map(|(entry, _)| entry.unit);
+            promise.paid |= unit.is_some_and(|unit| self.paid_units.contains(&unit));
+        }
+    }
+
+    fn into_write(mut self) -> Write {
+        self.promises();
+        let account = self.account;
+        let unshared = |uid: &Uid| {
+            account.entry(uid).and_then(|(entry, _)| entry.promise.as_ref()).is_some_and(|own| !own.shared)
+        };
+        Write {
+            share: self.share.into_iter().filter(unshared).collect(),
+            put: self.put.into_values().filter(|promise| !self.unwritten.contains(&promise.uid)).collect(),
+        }
+    }
+}
