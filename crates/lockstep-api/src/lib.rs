@@ -1,0 +1,47 @@
+//! The LockstepSet kind: reading a manifest, finding everything that is wrong with it, filling in defaults,
+//! and lowering it into the engine's own model.
+//!
+//! ```
+//! let text = "
+//! apiVersion: lockstep.dev/v1alpha1
+//! kind: LockstepSet
+//! metadata: {name: llama}
+//! spec:
+//!   roles:
+//!   - name: decode
+//!     template: {spec: {containers: [{name: main, image: 'vllm:1'}]}}
+//! ";
+//! let parsed = lockstep_api::parse(text).map_err(|problems| problems[0].to_string())?;
+//! let spec = lockstep_api::lower(&parsed.set);
+//! assert_eq!(spec.replicas, 1);
+//! # Ok::<(), String>(())
+//! ```
+
+mod coordination;
+mod decode;
+mod duration;
+mod findings;
+pub mod identity;
+mod lockstep_set;
+mod lower;
+mod parse;
+mod problem;
+pub mod revision;
+mod valid;
+mod validate;
+mod yaml;
+
+pub use coordination::{
+    AffinityScheduling, BatchMode, Coordination, Pause, PauseStep, Progression, RollingUpdate, Scaling, Step,
+    UpdateStep,
+};
+pub use duration::{Duration, NotADuration};
+pub use identity::Identity;
+pub use lockstep_set::{
+    API_VERSION, Gang, GangScheduler, KIND, LockstepSet, LockstepSetSpec, Member, Metadata, OnFailure, Order,
+    RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy, UpdateType,
+};
+pub use lower::lower;
+pub use parse::{Parsed, parse, parse_json};
+pub use problem::{Path, Problem};
+pub use valid::Valid;

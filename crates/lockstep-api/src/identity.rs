@@ -1,0 +1,171 @@
+//! Names, labels and environment of pods, as templates with placeholders.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+/// What stands in a template for something that differs from pod to pod.
+pub const PLACEHOLDERS: [&str; 9] =
+    ["set", "group", "role", "instance", "member", "pod", "revision", "leader", "size"];
+
+/// Names, labels and environment of pods, as templates. `{set}`, `{role}` and `{member}` stand for names,
+/// `{group}`, `{instance}` and `{pod}` for ordinals, `{revision}` for the role's revision, `{leader}` for the
+/// name of the instance's first pod and `{size}` for the number of its pods; `{{` and `}}` for braces.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// The pod's name. Default `{set}-{group}-{role}-{instance}`, and `-{member}-{pod}` after it for instances
+    /// of several pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_name: Option<String>,
+    /// The pod's host name. Default: the pod's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// The pod's subdomain, which is the name of the headless service that makes host names resolve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subdomain: Option<String>,
+    /// Labels put on every pod besides those of its template.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations put on every pod besides those of its template.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Environment variables put into every container.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// What the placeholders stand for in one pod.
+#[derive(Debug, Clone, Copy)]
+pub struct Values<'a> {
+    /// `{set}`: the set's name.
+    pub set: &'a str,
+    /// `{group}`: the group's ordinal.
+    pub group: u32,
+    /// `{role}`: the role's name.
+    pub role: &'a str,
+    /// `{instance}`: the instance's ordinal.
+    pub instance: u32,
+    /// `{member}`: the member's name.
+    pub member: &'a str,
+    /// `{pod}`: the pod's ordinal within its member.
+    pub pod: u32,
+    /// `{revision}`: the role's revision.
+    pub revision: &'a str,
+    /// `{leader}`: the name of the instance's first pod.
+    pub leader: &'a str,
+    /// `{size}`: how many pods the instance has.
+    pub size: u64,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// Text that stands for itself.
+    Text(&'a str),
+    /// A placeholder's name, known or not.
+    Placeholder(&'a str),
+    /// A brace that belongs to nothing.
+    StrayBrace,
+}
+
+/// The pieces of a template, in order.
+pub(crate) fn pieces(template: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (text, tail) = rest.split_at(at);
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        let (piece, length) = if tail.starts_with("{{") {
+            (Piece::Text("{"), 2)
+        } else if tail.starts_with("}}") {
+            (Piece::Text("}"), 2)
+        } else if let Some(end) = tail.find('}').filter(|_| tail.starts_with('{')) {
+            (Piece::Placeholder(&tail[1..end]), end + 1)
+        } else {
+            (Piece::StrayBrace, 1)
+        };
+        pieces.push(piece);
+        rest = &tail[length..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    pieces
+}
+
+/// The placeholders a template has, each as often as it stands there.
+pub(crate) fn placeholders(template: &str) -> Vec<&str> {
+    let named = |piece| match piece {
+        Piece::Placeholder(name) => Some(name),
+        _ => None,
+    };
+    pieces(template).into_iter().filter_map(named).collect()
+}
+
+/// A template with every placeholder filled in. A validated template has only known ones.
+pub fn expand(template: &str, values: &Values<'_>) -> String {
+    let mut out = String::new();
+    for piece in pieces(template) {
+        // Writing into a String cannot fail.
+        let _ = match piece {
+            Piece::Text(text) => write!(out, "{text}"),
+            Piece::Placeholder("set") => write!(out, "{}", values.set),
+            Piece::Placeholder("group") => write!(out, "{}", values.group),
+            Piece::Placeholder("role") => write!(out, "{}", values.role),
+            Piece::Placeholder("instance") => write!(out, "{}", values.instance),
+            Piece::Placeholder("member") => write!(out, "{}", values.member),
+            Piece::Placeholder("pod") => write!(out, "{}", values.pod),
+            Piece::Placeholder("revision") => write!(out, "{}", values.revision),
+            Piece::Placeholder("leader") => write!(out, "{}", values.leader),
+            Piece::Placeholder("size") => write!(out, "{}", values.size),
+            Piece::Placeholder(_) | Piece::StrayBrace => Ok(()),
+        };
+    }
+    out
+}
+
+/// The template of pod names when none is given.
+pub fn default_pod_name(pods_of_an_instance: u64) -> &'static str {
+    if pods_of_an_instance > 1 {
+        "{set}-{group}-{role}-{instance}-{member}-{pod}"
+    } else {
+        "{set}-{group}-{role}-{instance}"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled_in() {
+        let values = Values {
+            set: "llama",
+            group: 1,
+            role: "prefill",
+            instance: 2,
+            member: "worker",
+            pod: 3,
+            revision: "6f2c9",
+            leader: "llama-1-prefill-2-leader-0",
+            size: 4,
+        };
+        assert_eq!(expand(default_pod_name(4), &values), "llama-1-prefill-2-worker-3");
+        assert_eq!(expand(default_pod_name(1), &values), "llama-1-prefill-2");
+        assert_eq!(
+            expand("{leader} {{{size}}} @{revision}", &values),
+            "llama-1-prefill-2-leader-0 {4} @6f2c9"
+        );
+    }
+
+    #[test]
+    fn stray_braces_are_seen() {
+        assert_eq!(pieces("a{b"), [Piece::Text("a"), Piece::StrayBrace, Piece::Text("b")]);
+        assert_eq!(pieces("}"), [Piece::StrayBrace]);
+        assert_eq!(pieces("{}"), [Piece::Placeholder("")]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Identity templates: known placeholders only, names that fit, and no two pods of one name.
+
+use super::names::{LONGEST, is_label, last_ordinal, longest};
+use super::spec;
+use crate::decode::names::nearest;
+use crate::findings::Findings;
+use crate::identity::{Identity, PLACEHOLDERS, Piece, default_pod_name, expand, pieces, placeholders};
+use crate::lockstep_set::{LockstepSet, Role};
+use crate::problem::Path;
+
+pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
+    let Some(identity) = &set.spec.identity else { return };
+    let path = spec().field("identity");
+    for (template, at) in templates(identity, &path) {
+        known(template, &at, found);
+    }
+    for key in identity.labels.keys().chain(identity.annotations.keys()) {
+        let kind = if identity.labels.contains_key(key) { "labels" } else { "annotations" };
+        if !is_qualified(key) {
+            found.error(&path.field(kind).key(key), "the key must be a name, or a domain, '/' and a name");
+        }
+    }
+    for name in identity.env.keys().filter(|name| name.is_empty() || name.contains('=')) {
+        found.error(&path.field("env").key(name), "the name must not be empty and have no '='");
+    }
+    if let Some(template) = &identity.pod_name {
+        tells_pods_apart(set, template, &path.field("podName"), found);
+    }
+    fits(set, identity, &path, found);
+}
+
+/// Every template of an identity and its place.
+fn templates<'a>(identity: &'a Identity, path: &Path) -> Vec<(&'a str, Path)> {
+    let single = [
+        (&identity.pod_name, "podName"),
+        (&identity.hostname, "hostname"),
+        (&identity.subdomain, "subdomain"),
+    ];
+    let maps = [(&identity.labels, "labels"), (&identity.annotations, "annotations"), (&identity.env, "env")];
+    let mut all: Vec<(&str, Path)> = Vec::new();
+    for (template, name) in single {
+        all.extend(template.as_deref().map(|template| (template, path.field(name))));
+    }
+    for (map, name) in maps {
+        all.extend(map.iter().map(|(key, template)| (template.as_str(), path.field(name).key(key))));
+    }
+    all
+}
+
+fn known(template: &str, at: &Path, found: &mut Findings) {
+    for piece in pieces(template) {
+        match piece {
+            Piece::StrayBrace => {
+                found.error(at, "a brace that belongs to no placeholder; write {{ or }} for a brace");
+            }
+            Piece::Placeholder(name) if !PLACEHOLDERS.contains(&name) => {
+                let message = match nearest(name, &PLACEHOLDERS) {
+                    Some(meant) => format!("unknown placeholder {{{name}}}; did you mean {{{meant}}}?"),
+                    None => {
+                        format!("unknown placeholder {{{name}}}; known are {{{}}}", PLACEHOLDERS.join("} {"))
+                    }
+                };
+                found.error(at, message);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A pod's name is the same at every revision, and no other pod's.
+fn tells_pods_apart(set: &LockstepSet, template: &str, at: &Path, found: &mut Findings) {
+    let used = placeholders(template);
+    for bad in ["revision", "leader"] {
+        if used.contains(&bad) {
+            found.error(at, format!("{{{bad}}} cannot be part of a pod's name"));
+        }
+    }
+    let roles = &set.spec.roles;
+    let groups = last_ordinal(set.spec.replicas, set.spec.update_strategy.max_surge) > 0;
+    let several = |role: &Role| role.members.len() > 1;
+    let counted = |role: &Role| role.members.iter().any(|member| member.count > 1);
+    let instances = |role: &Role| last_ordinal(role.replicas, role.strategy().max_surge) > 0;
+    let needed = [
+        ("set", true),
+        ("group", groups),
+        ("role", roles.len() > 1),
+        ("instance", roles.iter().any(instances)),
+        ("member", roles.iter().any(several)),
+        ("pod", roles.iter().any(counted)),
+    ];
+    let missing: Vec<String> = needed
+        .iter()
+        .filter(|(name, needed)| *needed && !used.contains(name))
+        .map(|(name, _)| format!("{{{name}}}"))
+        .collect();
+    if !missing.is_empty() && found.sound(at) {
+        found.error(at, format!("two pods would share a name; add {}", missing.join(" and ")));
+    }
+}
+
+/// What becomes of the templates in the pods with the longest names.
+fn fits(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Findings) {
+    for role in &set.spec.roles {
+        let mut values = longest(set, role);
+        let name = identity.pod_name.as_deref().unwrap_or(default_pod_name(role.pods()));
+        let leader = expand(name, &values);
+        values.leader = &leader;
+        let names = [
+            (&identity.pod_name, "podName"),
+            (&identity.hostname, "hostname"),
+            (&identity.subdomain, "subdomain"),
+        ];
+        for (template, field) in names {
+            let Some(template) = template else { continue };
+            fits_name(&expand(template, &values), &path.field(field), found);
+        }
+        for (key, template) in &identity.labels {
+            let value = expand(template, &values);
+            let at = path.field("labels").key(key);
+            if !is_label_value(&value) && found.sound(&at) {
+                found.error(
+                    &at,
+                    format!("{value} is no label value: up to 63 letters, digits, '-', '_' and '.'"),
+                );
+            }
+        }
+    }
+}
+
+fn fits_name(name: &str, at: &Path, found: &mut Findings) {
+    if !found.sound(at) {
+        return;
+    }
+    if let Some(more) = name.len().checked_sub(LONGEST).filter(|more| *more > 0) {
+        found.error(at, format!("{name} has {} characters, {more} too many", name.len()));
+    } else if !is_label(name) {
+        found.error(at, format!("{name} is no host name: lower case letters, digits and '-' are accepted"));
+    }
+}
+
+fn is_label_value(value: &str) -> bool {
+    let plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
+    let bytes = value.as_bytes();
+    bytes.len() <= 63
+        && plain(bytes.first())
+        && plain(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+}
+
+/// The key of a label or annotation: a name, or a domain, a slash and a name.
+fn is_qualified(key: &str) -> bool {
+    let name = match key.split_once('/') {
+        Some((domain, name)) => {
+            if domain.len() > 253 || !domain.split('.').all(is_label) {
+                return false;
+            }
+            name
+        }
+        None => key,
+    };
+    !name.is_empty() && is_label_value(name)
+}

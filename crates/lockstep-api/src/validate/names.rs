@@ -1,0 +1,121 @@
+//! Names: their form, that each is there once, and that the pods' names fit.
+
+use std::collections::BTreeMap;
+
+use super::{role_path, rule_path};
+use crate::findings::Findings;
+use crate::identity::{Values, default_pod_name, expand};
+use crate::lockstep_set::{LockstepSet, Role};
+use crate::problem::Path;
+
+/// The longest pod name: it is a host name too.
+pub(super) const LONGEST: usize = 63;
+const FORM: &str = "must be lower case letters, digits and '-', starting and ending with a letter or digit";
+
+pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
+    let metadata = Path::root().field("metadata");
+    label(&set.metadata.name, &metadata.field("name"), found);
+    if let Some(namespace) = &set.metadata.namespace {
+        label(namespace, &metadata.field("namespace"), found);
+    }
+    let roles: Vec<_> = set.spec.roles.iter().map(|role| role.name.as_str()).collect();
+    named_once(&roles, role_path, found);
+    let rules: Vec<_> = set.spec.coordination.iter().map(|rule| rule.name.as_str()).collect();
+    named_once(&rules, rule_path, found);
+    for (i, role) in set.spec.roles.iter().enumerate() {
+        let members: Vec<_> = role.members.iter().map(|member| member.name.as_str()).collect();
+        named_once(&members, |j| role_path(i).field("members").index(j), found);
+        pod_names_fit(set, i, role, found);
+    }
+}
+
+/// Whether a name may be part of a pod's name (DNS-1123 label).
+pub(super) fn is_label(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = name.as_bytes();
+    bytes.first().is_some_and(|b| plain(*b))
+        && bytes.last().is_some_and(|b| plain(*b))
+        && bytes.iter().all(|b| plain(*b) || *b == b'-')
+}
+
+fn label(name: &str, path: &Path, found: &mut Findings) {
+    if !found.sound(path) {
+        return;
+    }
+    if !is_label(name) {
+        found.error(path, FORM);
+    } else if name.len() > LONGEST {
+        found.error(path, format!("has {} characters; up to {LONGEST} are accepted", name.len()));
+    }
+}
+
+/// Every name is well formed and given once.
+fn named_once(names: &[&str], place: impl Fn(usize) -> Path, found: &mut Findings) {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    for (i, name) in names.iter().enumerate() {
+        let path = place(i).field("name");
+        label(name, &path, found);
+        match first.get(name) {
+            Some(first) if found.sound(&path) => {
+                found.error(&path, format!("the name of {} already", place(*first)));
+            }
+            Some(_) => {}
+            None => {
+                first.insert(name, i);
+            }
+        }
+    }
+}
+
+/// The largest ordinal of a level, surge included.
+pub(super) fn last_ordinal(replicas: u32, surge: lockstep_core::number::IntOrPercent) -> u32 {
+    (replicas + surge.ceil_of(replicas).min(replicas)).saturating_sub(1)
+}
+
+/// What the placeholders stand for in the pod of a role that gets the longest name.
+pub(super) fn longest<'a>(set: &'a LockstepSet, role: &'a Role) -> Values<'a> {
+    let width = |member: &(&'a str, u32)| member.0.len() + member.1.to_string().len();
+    let members = role.members.iter().map(|member| (member.name.as_str(), member.count.saturating_sub(1)));
+    let (member, pod) = members.max_by_key(width).unwrap_or((&role.name, 0));
+    Values {
+        set: &set.metadata.name,
+        group: last_ordinal(set.spec.replicas, set.spec.update_strategy.max_surge),
+        role: &role.name,
+        instance: last_ordinal(role.replicas, role.strategy().max_surge),
+        member,
+        pod,
+        revision: "0123456789",
+        leader: "",
+        size: role.pods(),
+    }
+}
+
+fn pod_names_fit(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings) {
+    let path = role_path(i).field("name");
+    let written = set.spec.identity.as_ref().is_some_and(|identity| identity.pod_name.is_some());
+    if written || !found.sound(&path) || !found.sound(&Path::root().field("metadata").field("name")) {
+        return;
+    }
+    let name = expand(default_pod_name(role.pods()), &longest(set, role));
+    if let Some(more) = name.len().checked_sub(LONGEST).filter(|more| *more > 0) {
+        let total = name.len();
+        let message =
+            format!("the pod name {name} has {total} characters, {more} too many; shorten a name in it");
+        found.error(&path, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels() {
+        for good in ["a", "0", "a-b", "llama-3", "a--b"] {
+            assert!(is_label(good), "{good}");
+        }
+        for bad in ["", "-a", "a-", "A", "a_b", "a.b", "é", "a b"] {
+            assert!(!is_label(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The order in which roles start must have a beginning.
+//!
+//! Roles of one coordination start together and count as one node.
+
+use super::{known_role, role_path};
+use crate::findings::Findings;
+use crate::lockstep_set::LockstepSet;
+
+pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
+    let nodes = nodes(set);
+    let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); set.spec.roles.len()];
+    for (i, role) in set.spec.roles.iter().enumerate() {
+        for (j, name) in role.starts_after.iter().enumerate() {
+            let at = role_path(i).field("startsAfter").index(j);
+            if role.starts_after[..j].contains(name) && found.sound(&at) {
+                found.error(&at, "listed twice");
+                continue;
+            }
+            let Some(other) = known_role(set, name, &at, found) else { continue };
+            if other == i {
+                found.error(&at, "a role cannot start after itself");
+            } else if nodes[other] == nodes[i] {
+                found.warn(
+                    &at,
+                    format!("ignored: {} and {name} share a coordination and start together", role.name),
+                );
+            } else {
+                waits_for[nodes[i]].push(nodes[other]);
+            }
+        }
+    }
+    if let Some(cycle) = cycle(&waits_for) {
+        report(set, &nodes, &cycle, found);
+    }
+}
+
+/// For each role the first role of its node.
+pub(crate) fn nodes(set: &LockstepSet) -> Vec<usize> {
+    let mut nodes: Vec<usize> = (0..set.spec.roles.len()).collect();
+    for rule in &set.spec.coordination {
+        let named = rule.all_roles();
+        let members: Vec<usize> = set
+            .spec
+            .roles
+            .iter()
+            .enumerate()
+            .filter(|(_, role)| named.contains(role.name.as_str()))
+            .map(|(i, _)| nodes[i])
+            .collect();
+        let Some(first) = members.iter().min().copied() else { continue };
+        for node in &mut nodes {
+            if members.contains(node) {
+                *node = first;
+            }
+        }
+    }
+    nodes
+}
+
+/// Some circle of nodes, if there is one. Walks with its own stack: the input may be long.
+fn cycle(waits_for: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut done = vec![false; waits_for.len()];
+    for start in 0..waits_for.len() {
+        let mut trail: Vec<(usize, usize)> = vec![(start, 0)];
+        let mut on_trail = vec![false; waits_for.len()];
+        while let Some((node, next)) = trail.last_mut() {
+            let node = *node;
+            if done[node] {
+                trail.pop();
+                continue;
+            }
+            on_trail[node] = true;
+            let Some(other) = waits_for[node].get(*next).copied() else {
+                done[node] = true;
+                on_trail[node] = false;
+                trail.pop();
+                continue;
+            };
+            *next += 1;
+            if on_trail[other] {
+                let nodes = trail.iter().map(|(node, _)| *node);
+                return Some(nodes.skip_while(|node| *node != other).collect());
+            }
+            if !done[other] {
+                trail.push((other, 0));
+            }
+        }
+    }
+    None
+}
+
+fn report(set: &LockstepSet, nodes: &[usize], cycle: &[usize], found: &mut Findings) {
+    let shown = |node: usize| {
+        let roles = set.spec.roles.iter().zip(nodes).filter(|(_, n)| **n == node);
+        roles.map(|(role, _)| role.name.as_str()).collect::<Vec<_>>().join("+")
+    };
+    let mut words: Vec<String> = cycle.iter().map(|node| shown(*node)).collect();
+    words.extend(cycle.first().map(|node| shown(*node)));
+    let first = nodes
+        .iter()
+        .enumerate()
+        .find(|(i, node)| cycle.first() == Some(node) && !set.spec.roles[*i].starts_after.is_empty());
+    let Some((i, _)) = first else { return };
+    let merged = words.iter().any(|word| word.contains('+'));
+    let note = if merged { " (roles of one coordination start together)" } else { "" };
+    let message = format!("a circle that could never start: {}{note}", words.join(" after "));
+    found.error(&role_path(i).field("startsAfter"), message);
+}
