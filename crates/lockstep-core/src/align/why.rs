@@ -1,0 +1,149 @@
+//! From the decisions to sentences: who waits for whom.
+
+use std::collections::BTreeMap;
+
+use super::count::Member;
+use super::ledger::{Lease, Stance};
+use super::model::{Reach, Report, Totals, Wish};
+use super::reason::{Code, Reason};
+
+/// Everything somebody should know about this alignment, the whole first, then cluster by cluster.
+pub(super) fn reasons(
+    wish: &Wish,
+    totals: Totals,
+    reports: &BTreeMap<String, Report>,
+    members: &[Member],
+    leases: &BTreeMap<String, Lease>,
+    exceeded: u64,
+) -> Vec<Reason> {
+    let mut reasons = overall(wish, totals, members, exceeded);
+    for member in members {
+        let report = reports.get(&member.cluster);
+        reasons.extend(about_contact(member));
+        reasons.extend(report.into_iter().flat_map(|r| about_meddling(member, r)));
+        if !member.complete {
+            let written = leases.get(&member.cluster).or(member.latest.as_ref());
+            reasons.extend(about_waiting(wish, member, written, leases));
+        }
+    }
+    reasons
+}
+
+fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: u64) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if exceeded > 0 {
+        reasons.push(Reason::overall(
+            Code::PartitionExceeded,
+            format!(
+                "{exceeded} more pods are new than partition {} of {} allows; they cannot be made old again: \
+                 put the old template back, or lower the partition",
+                totals.partition, totals.replicas
+            ),
+        ));
+    }
+    if wish.strategy.paused.unwrap_or(false) {
+        let message = "the template is paused; clear its paused field to go on".to_owned();
+        reasons.push(Reason::overall(Code::Paused, message));
+    }
+    let lost: i64 = members
+        .iter()
+        .filter(|m| m.heard)
+        .map(|m| m.replicas - m.available - m.max_unavailable)
+        .map(|n| n.max(0))
+        .sum();
+    if lost > 0 {
+        reasons.push(Reason::overall(
+            Code::PodsLost,
+            format!(
+                "{lost} pods beyond what was granted are not available{}; nothing of maxUnavailable {} is given out for them",
+                names(members.iter().filter(|m| m.heard && m.replicas - m.available > m.max_unavailable)),
+                totals.max_unavailable
+            ),
+        ));
+    }
+    reasons
+}
+
+fn names<'a>(members: impl Iterator<Item = &'a Member>) -> String {
+    let named: Vec<String> =
+        members.take(5).map(|m| format!("{} ({})", m.cluster, m.replicas - m.available)).collect();
+    if named.is_empty() { String::new() } else { format!(" in {}", named.join(", ")) }
+}
+
+fn about_contact(m: &Member) -> Option<Reason> {
+    if m.reach == Reach::Unreachable {
+        let message = format!(
+            "unreachable; it keeps {} pods, {} unavailable and {} surge reserved until it answers or its Work is removed",
+            m.ceiling, m.used_unavailable, m.used_surge
+        );
+        return Some(Reason::about(Code::ClusterUnreachable, &m.cluster, message));
+    }
+    match &m.latest {
+        Some(lease) if !m.heard => Some(Reason::about(
+            Code::NoStatus,
+            &m.cluster,
+            format!(
+                "has not reported since lease {} was written for it; nothing more is given to it",
+                lease.id.0
+            ),
+        )),
+        _ => None,
+    }
+}
+
+fn about_meddling(m: &Member, report: &Report) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if report.overridden.is_some() {
+        let message = "an override policy sets its strategy; that value counts as granted and is not changed";
+        reasons.push(Reason::about(Code::StrategyOverridden, &m.cluster, message.to_owned()));
+    }
+    if report.replicas_retained {
+        let message = "it decides its own replicas; they cannot be kept within maxUnavailable and maxSurge";
+        reasons.push(Reason::about(Code::ReplicasNotMetered, &m.cluster, message.to_owned()));
+    }
+    reasons
+}
+
+fn about_waiting(
+    wish: &Wish,
+    m: &Member,
+    written: Option<&Lease>,
+    leases: &BTreeMap<String, Lease>,
+) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if m.reach != Reach::Reachable {
+        return reasons;
+    }
+    if m.heard && (!m.acknowledged || leases.contains_key(&m.cluster)) {
+        let id = written.map_or(0, |l| l.id.0);
+        let message = format!(
+            "has not confirmed lease {id} yet; until it does, {} unavailable and {} surge stay reserved for it",
+            m.used_unavailable, m.used_surge
+        );
+        reasons.push(Reason::about(Code::WaitingForAcknowledgement, &m.cluster, message));
+    }
+    if m.leaving {
+        let message =
+            format!("left the binding and still has {} pods; they go as others become available", m.total);
+        reasons.push(Reason::about(Code::Leaving, &m.cluster, message));
+    } else if m.lease_replicas != m.want && !m.retained {
+        let message = format!(
+            "has {} of {} replicas; the rest follows as other clusters {}",
+            m.lease_replicas,
+            m.want,
+            if m.lease_replicas < m.want { "give theirs up" } else { "become available" }
+        );
+        reasons.push(Reason::about(Code::WaitingForReplicas, &m.cluster, message));
+    }
+    let closed = written.is_none_or(|l| matches!(l.stance, Stance::Held | Stance::Untouched | Stance::Rest));
+    if closed
+        && m.updated_available < m.target.min(m.lease_replicas)
+        && m.heard
+        && !wish.strategy.paused.unwrap_or(false)
+    {
+        let message =
+            "may not roll yet: what may be unavailable or surged is in use in other clusters".to_owned();
+        reasons.push(Reason::about(Code::WaitingForBudget, &m.cluster, message));
+    }
+    reasons
+}

@@ -1,0 +1,113 @@
+//! What is written into a member's manifest, so that zero is really zero.
+//!
+//! No kind accepts "nothing may move" as two zeros, and each has its own way of moving all the same.
+
+use super::ledger::Stance;
+use super::model::{Kind, RollingStrategy, Wish};
+use crate::number::IntOrPercent::{self, Int, Percent};
+
+/// The numbers of a lease before they are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub replicas: u32,
+    pub updated: u32,
+    pub unavailable: u32,
+    pub surge: u32,
+}
+
+/// The values to stamp for a lease.
+pub(super) fn written(wish: &Wish, stance: Stance, n: Numbers, partitioned: bool) -> RollingStrategy {
+    if stance == Stance::Free {
+        return free(wish, n, partitioned);
+    }
+    match wish.kind {
+        Kind::Deployment => deployment(stance, n),
+        Kind::CloneSet => clone_set(stance, n),
+        Kind::StatefulSet => stateful_set(n),
+        Kind::LeaderWorkerSet => leader_worker_set(n),
+        Kind::LockstepSet => lockstep_set(stance, n),
+    }
+}
+
+/// The user's own values; only the partition stays this cluster's share of it, since the user's number is
+/// about the whole. Nothing is left to roll, so no value moves anything.
+fn free(wish: &Wish, n: Numbers, partitioned: bool) -> RollingStrategy {
+    let partition = if partitioned { Some(kept(n)) } else { wish.strategy.partition };
+    RollingStrategy { partition, ..wish.strategy.clone() }
+}
+
+fn kept(n: Numbers) -> IntOrPercent {
+    Int(n.replicas.saturating_sub(n.updated))
+}
+
+/// A paused Deployment still drives its ReplicaSets to replicas + maxSurge, so what surge it has stays
+/// written (and counted) while it is held. With one ReplicaSet it is inert and 1/0 moves nothing; then it is
+/// left unpaused, since one created paused would never get its ReplicaSet.
+fn deployment(stance: Stance, n: Numbers) -> RollingStrategy {
+    let (paused, unavailable, surge) = match stance {
+        Stance::Open => (false, n.unavailable, n.surge),
+        Stance::Held => (true, 1, n.surge),
+        Stance::Untouched | Stance::Rest | Stance::Free => (false, 1, 0),
+    };
+    RollingStrategy {
+        paused: Some(paused),
+        partition: None,
+        max_unavailable: Some(Int(unavailable)),
+        max_surge: Some(Int(surge)),
+    }
+}
+
+/// A closed CloneSet has maxUnavailable 0. Its surge of 1 is only there because 0/0 is refused: at a
+/// partition of 100%, or paused, nothing surges. In the middle of a rollout the partition keeps what is new
+/// new: at 100% an evicted new pod would come back old.
+fn clone_set(stance: Stance, n: Numbers) -> RollingStrategy {
+    let (paused, partition, unavailable, surge) = match stance {
+        Stance::Open => (false, kept(n), n.unavailable, n.surge),
+        Stance::Untouched => (false, Percent(100), 0, 1),
+        Stance::Held | Stance::Rest | Stance::Free => (true, kept(n), 0, 1),
+    };
+    RollingStrategy {
+        paused: Some(paused),
+        partition: Some(partition),
+        max_unavailable: Some(Int(unavailable)),
+        max_surge: Some(Int(surge)),
+    }
+}
+
+/// A StatefulSet has neither pause nor surge, and refuses maxUnavailable 0: what is closed is closed by its
+/// partition alone.
+fn stateful_set(n: Numbers) -> RollingStrategy {
+    RollingStrategy {
+        paused: None,
+        partition: Some(kept(n)),
+        max_unavailable: Some(Int(n.unavailable.max(1))),
+        max_surge: None,
+    }
+}
+
+/// As a StatefulSet, with surge.
+fn leader_worker_set(n: Numbers) -> RollingStrategy {
+    let closed = n.unavailable == 0 && n.surge == 0;
+    RollingStrategy {
+        paused: None,
+        partition: Some(kept(n)),
+        max_unavailable: Some(Int(if closed { 1 } else { n.unavailable })),
+        max_surge: Some(Int(n.surge)),
+    }
+}
+
+/// Our own set: paused, or at a partition of 100%, it moves nothing, so 1/0 is only there because 0/0 is
+/// refused.
+fn lockstep_set(stance: Stance, n: Numbers) -> RollingStrategy {
+    let (paused, partition, unavailable, surge) = match stance {
+        Stance::Open => (false, kept(n), n.unavailable, n.surge),
+        Stance::Untouched => (false, Percent(100), 1, 0),
+        Stance::Held | Stance::Rest | Stance::Free => (true, kept(n), 1, 0),
+    };
+    RollingStrategy {
+        paused: Some(paused),
+        partition: Some(partition),
+        max_unavailable: Some(Int(unavailable)),
+        max_surge: Some(Int(surge)),
+    }
+}

@@ -1,0 +1,117 @@
+//! What must hold at every instant, whatever happens to the messages.
+//!
+//! A user's change may make a bound tighter than what stands; then what stands, and what was leased under the
+//! old wish, is the bound, and it only ever moves towards the wanted one. Pods that faults took are excused
+//! until their cluster is whole again.
+
+use std::collections::BTreeMap;
+
+use lockstep_core::align::{Entry, Kind, Ledger, Totals, Wish, align};
+
+use super::world::{Site, World};
+use super::{Template, Workload, template};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Promise {
+    pub floor: i64,
+    pub ceiling: i64,
+    /// None where nothing is kept old.
+    pub new: Option<i64>,
+    /// R − U, R + S, R − P.
+    wanted: (i64, i64, i64),
+}
+
+/// What stands, bounded by what the live leases let it become.
+#[derive(Debug, Clone, Copy, Default)]
+struct Committed {
+    floor: i64,
+    ceiling: i64,
+    new: i64,
+}
+
+fn committed<W: Workload>(sites: &BTreeMap<String, Site<W>>, ledger: &Ledger, wanted: Template) -> Committed {
+    let mut sum = Committed::default();
+    let unknown = Entry::default();
+    for (name, site) in sites {
+        let live = &ledger.members.get(name).unwrap_or(&unknown).live;
+        let (available, total, new) = site.workload.as_ref().map_or((0, 0, 0), |w| {
+            (i64::from(w.available()), i64::from(w.total()), i64::from(w.of_template(wanted)))
+        });
+        let low = live.iter().map(|l| i64::from(l.replicas)).min().unwrap_or(available);
+        let down = live.iter().map(|l| i64::from(l.unavailable)).max().unwrap_or(0);
+        sum.floor += available.min(low - down).max(0);
+        sum.ceiling += live.iter().map(|l| i64::from(l.replicas + l.surge)).max().unwrap_or(0).max(total);
+        let grown = live.iter().map(|l| i64::from(l.replicas)).max().unwrap_or(0);
+        let leased =
+            live.iter().filter(|l| template(&l.template) == wanted).map(|l| i64::from(l.updated)).max();
+        sum.new += if new == total { new.max(grown) } else { new.max(leased.unwrap_or(0)) };
+    }
+    sum
+}
+
+fn totals(wish: &Wish) -> Totals {
+    align(wish, &BTreeMap::new(), &Ledger::default()).totals
+}
+
+impl Promise {
+    pub fn after_change<W: Workload>(world: &World<W>) -> Self {
+        let t = totals(&world.wish);
+        let [r, u, s, p] = [t.replicas, t.max_unavailable, t.max_surge, t.partition].map(i64::from);
+        let now = committed(&world.sites, &world.ledger, world.wanted());
+        Self {
+            floor: now.floor.min(r - u),
+            ceiling: now.ceiling.max(r + s),
+            new: (world.wish.kind != Kind::Deployment && p > 0).then_some(now.new.max(r - p)),
+            wanted: (r - u, r + s, r - p),
+        }
+    }
+
+    /// A member in which nothing old is left can only grow new pods: said aloud, it is allowed.
+    pub fn partition_exceeded<W: Workload>(
+        &mut self,
+        sites: &BTreeMap<String, Site<W>>,
+        ledger: &Ledger,
+        wanted: Template,
+    ) {
+        let now = committed(sites, ledger, wanted);
+        self.new = self.new.map(|new| new.max(now.new));
+    }
+
+    /// Moves the bounds towards the wanted ones as far as what stands allows, then judges. Panics where a
+    /// promise is broken.
+    pub fn keep<W: Workload>(&mut self, sites: &BTreeMap<String, Site<W>>, ledger: &Ledger, wish: &Wish) {
+        if let Some(broken) = self.judge(sites, ledger, wish) {
+            panic!("{broken}");
+        }
+    }
+
+    pub fn judge<W: Workload>(
+        &mut self,
+        sites: &BTreeMap<String, Site<W>>,
+        ledger: &Ledger,
+        wish: &Wish,
+    ) -> Option<String> {
+        let wanted = template(&wish.template);
+        let now = committed(sites, ledger, wanted);
+        self.floor = self.floor.max(now.floor.min(self.wanted.0));
+        self.ceiling = self.ceiling.min(now.ceiling.max(self.wanted.1));
+        self.new = self.new.map(|new| new.min(now.new.max(self.wanted.2)));
+        let sum = |count: &dyn Fn(&W) -> u32| -> i64 {
+            sites.values().filter_map(|s| s.workload.as_ref()).map(|w| i64::from(count(w))).sum()
+        };
+        let lost: i64 = sites.values().map(|s| i64::from(s.lost)).sum();
+        let available = sum(&W::available);
+        if available + lost < self.floor {
+            return Some(format!("{available} available, {lost} lost, floor {}", self.floor));
+        }
+        let total = sum(&W::total);
+        if total > self.ceiling {
+            return Some(format!("{total} pods, ceiling {}", self.ceiling));
+        }
+        let new = sum(&|w| w.of_template(wanted));
+        match self.new {
+            Some(bound) if new > bound => Some(format!("{new} new pods, bound {bound}")),
+            _ => None,
+        }
+    }
+}
