@@ -47,10 +47,15 @@ impl<'a> Findings<'a> {
         !self.broken.iter().any(|broken| broken.covers(path) || path.covers(broken))
     }
 
+    /// Whether the user wrote something at this place.
+    pub fn given(&self, path: &Path) -> bool {
+        self.root.find(path).0.is_some()
+    }
+
     /// The place of a field that has a long and a short name, as the user spelled it.
     pub fn spelled(&self, parent: &Path, long: &str, short: &str) -> Path {
         let short = parent.field(short);
-        if self.root.find(&short).0.is_some() { short } else { parent.field(long) }
+        if self.given(&short) { short } else { parent.field(long) }
     }
 
     /// The warnings, or all errors in the order of the file.

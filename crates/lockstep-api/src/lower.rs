@@ -10,16 +10,18 @@ use crate::lockstep_set::{
     UpdateType,
 };
 use crate::valid::Valid;
-use crate::{revision, valid};
+use crate::{revision, validate};
 
 /// What the engine is to do with a set.
 pub fn lower(set: &Valid) -> model::Spec {
     let spec = &set.spec;
+    let nodes = validate::nodes(set);
+    let roles = spec.roles.iter().enumerate();
     model::Spec {
         name: set.metadata.name.clone(),
         replicas: spec.replicas,
         strategy: set_strategy(&spec.update_strategy),
-        roles: spec.roles.iter().map(|role| lower_role(set, role)).collect(),
+        roles: roles.map(|(i, role)| lower_role(set, role, waits_for(set, &nodes, i))).collect(),
         rules: spec.coordination.iter().flat_map(rules).collect(),
         gang: model::Gang {
             scheduler: gang_scheduler(spec.gang.scheduler),
@@ -87,7 +89,15 @@ fn role_strategy(role: &Role) -> model::RoleStrategy {
     }
 }
 
-fn lower_role(set: &LockstepSet, role: &Role) -> model::Role {
+/// The roles that role `i` waits for at the start: those it names, but for those it shares a node with.
+fn waits_for(set: &LockstepSet, nodes: &[usize], i: usize) -> Vec<RoleName> {
+    let roles = &set.spec.roles;
+    let node_of = |name: &str| roles.iter().position(|role| role.name == name).map(|i| nodes[i]);
+    let named = roles[i].starts_after.iter();
+    named.filter(|name| node_of(name) != Some(nodes[i])).map(|name| RoleName::new(name)).collect()
+}
+
+fn lower_role(set: &LockstepSet, role: &Role, starts_after: Vec<RoleName>) -> model::Role {
     let policy = role.restart_policy.unwrap_or_default();
     model::Role {
         name: RoleName::new(&role.name),
@@ -95,7 +105,7 @@ fn lower_role(set: &LockstepSet, role: &Role) -> model::Role {
         revision: revision::of(set, role),
         min_available: role.min_available,
         min_ready: seconds(role.min_ready_seconds),
-        starts_after: valid::waits_for(set, role).map(RoleName::new).collect(),
+        starts_after,
         strategy: role_strategy(role),
         restart: model::Restart {
             kind: match role.restart_type() {

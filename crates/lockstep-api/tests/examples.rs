@@ -1,5 +1,7 @@
 //! The examples: each passes without a word, and a v2 differs from its v1 in templates alone.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::PathBuf;
 

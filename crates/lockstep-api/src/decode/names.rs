@@ -19,7 +19,7 @@ pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let (distance, name) =
         known.iter().map(|name| (distance(written, name), *name)).min_by_key(|(distance, _)| *distance)?;
-    let allowed = name.chars().count().min(written.chars().count()).div_ceil(3);
+    let allowed = name.chars().count().min(written.chars().count()) / 3;
     (distance <= allowed.min(3)).then_some(name)
 }
 

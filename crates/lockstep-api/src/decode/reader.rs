@@ -11,6 +11,9 @@ use crate::findings::Findings;
 use crate::problem::Path;
 use crate::yaml::{Data, Entry, Node};
 
+/// No list of ours is of use beyond this, and checks compare items with each other.
+const LONGEST_LIST: usize = 1000;
+
 /// A value and where it stands.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
@@ -105,8 +108,12 @@ impl<'a> Place<'a> {
     pub fn list(&self, found: &mut Findings) -> Option<Vec<Place<'a>>> {
         match &self.node.data {
             Data::List(items) => {
+                if items.len() > LONGEST_LIST {
+                    let message = format!("has {} items; up to {LONGEST_LIST} are accepted", items.len());
+                    found.error(&self.path, message);
+                }
                 let place = |(i, node)| Place { node, path: self.path.index(i) };
-                Some(items.iter().enumerate().map(place).collect())
+                Some(items.iter().take(LONGEST_LIST).enumerate().map(place).collect())
             }
             _ => self.refuse(found, &format!("must be a list, not {}", self.node.kind())),
         }

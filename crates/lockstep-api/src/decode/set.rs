@@ -69,7 +69,10 @@ impl Choice for OnFailure {
 pub(crate) fn set(node: &Node, found: &mut Findings) -> Option<LockstepSet> {
     let mut fields = Place { node, path: Path::root() }.object(found)?;
     exactly(&mut fields, "apiVersion", API_VERSION, found);
-    exactly(&mut fields, "kind", KIND, found);
+    if !exactly(&mut fields, "kind", KIND, found) {
+        // Of another kind nothing below is ours to judge.
+        return None;
+    }
     let metadata = fields.need("metadata", found).map(|place| metadata(&place, found));
     let spec = fields.need("spec", found).and_then(|place| spec(&place, found));
     let status = fields.take("status").map(|place| place.node.to_json());
@@ -83,12 +86,14 @@ pub(crate) fn set(node: &Node, found: &mut Findings) -> Option<LockstepSet> {
     })
 }
 
-fn exactly(fields: &mut Object, name: &'static str, only: &str, found: &mut Findings) {
-    if let Some(place) = fields.need(name, found)
-        && place.node.as_text() != Some(only)
-    {
+/// Whether the field is there and right, or at least missing.
+fn exactly(fields: &mut Object, name: &'static str, only: &str, found: &mut Findings) -> bool {
+    let Some(place) = fields.need(name, found) else { return true };
+    let right = place.node.as_text() == Some(only);
+    if !right {
         found.error(&place.path, format!("must be {only}"));
     }
+    right
 }
 
 fn metadata(place: &Place, found: &mut Findings) -> Metadata {

@@ -1,6 +1,6 @@
 //! Identity templates: known placeholders only, names that fit, and no two pods of one name.
 
-use super::names::{LONGEST, is_label, last_ordinal, longest};
+use super::names::{LONGEST, is_label, is_label_value, is_qualified, last_ordinal, longest};
 use super::spec;
 use crate::decode::names::nearest;
 use crate::findings::Findings;
@@ -136,27 +136,4 @@ fn fits_name(name: &str, at: &Path, found: &mut Findings) {
     } else if !is_label(name) {
         found.error(at, format!("{name} is no host name: lower case letters, digits and '-' are accepted"));
     }
-}
-
-fn is_label_value(value: &str) -> bool {
-    let plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
-    let bytes = value.as_bytes();
-    bytes.len() <= 63
-        && plain(bytes.first())
-        && plain(bytes.last())
-        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
-}
-
-/// The key of a label or annotation: a name, or a domain, a slash and a name.
-fn is_qualified(key: &str) -> bool {
-    let name = match key.split_once('/') {
-        Some((domain, name)) => {
-            if domain.len() > 253 || !domain.split('.').all(is_label) {
-                return false;
-            }
-            name
-        }
-        None => key,
-    };
-    !name.is_empty() && is_label_value(name)
 }

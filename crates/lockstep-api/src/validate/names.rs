@@ -27,6 +27,7 @@ pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
         named_once(&members, |j| role_path(i).field("members").index(j), found);
         pod_names_fit(set, i, role, found);
     }
+    pods_share_no_name(set, found);
 }
 
 /// Whether a name may be part of a pod's name (DNS-1123 label).
@@ -36,6 +37,30 @@ pub(super) fn is_label(name: &str) -> bool {
     bytes.first().is_some_and(|b| plain(*b))
         && bytes.last().is_some_and(|b| plain(*b))
         && bytes.iter().all(|b| plain(*b) || *b == b'-')
+}
+
+/// Whether a label may have this value.
+pub(super) fn is_label_value(value: &str) -> bool {
+    let plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
+    let bytes = value.as_bytes();
+    bytes.len() <= 63
+        && plain(bytes.first())
+        && plain(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+}
+
+/// The key of a label or annotation: a name, or a domain, a slash and a name.
+pub(super) fn is_qualified(key: &str) -> bool {
+    let name = match key.split_once('/') {
+        Some((domain, name)) => {
+            if domain.len() > 253 || !domain.split('.').all(is_label) {
+                return false;
+            }
+            name
+        }
+        None => key,
+    };
+    !name.is_empty() && is_label_value(name)
 }
 
 fn label(name: &str, path: &Path, found: &mut Findings) {
@@ -57,7 +82,7 @@ fn named_once(names: &[&str], place: impl Fn(usize) -> Path, found: &mut Finding
         label(name, &path, found);
         match first.get(name) {
             Some(first) if found.sound(&path) => {
-                found.error(&path, format!("the name of {} already", place(*first)));
+                found.error(&path, format!("already the name of {}", place(*first)));
             }
             Some(_) => {}
             None => {
@@ -92,8 +117,10 @@ pub(super) fn longest<'a>(set: &'a LockstepSet, role: &'a Role) -> Values<'a> {
 
 fn pod_names_fit(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings) {
     let path = role_path(i).field("name");
-    let written = set.spec.identity.as_ref().is_some_and(|identity| identity.pod_name.is_some());
-    if written || !found.sound(&path) || !found.sound(&Path::root().field("metadata").field("name")) {
+    if default_names(set).is_none()
+        || !found.sound(&path)
+        || !found.sound(&Path::root().field("metadata").field("name"))
+    {
         return;
     }
     let name = expand(default_pod_name(role.pods()), &longest(set, role));
@@ -103,6 +130,56 @@ fn pod_names_fit(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings)
             format!("the pod name {name} has {total} characters, {more} too many; shorten a name in it");
         found.error(&path, message);
     }
+}
+
+/// Names are put together with '-', which may also be part of them: `a-0-b` is an instance of role `a-0-b`, or
+/// member `b` of instance 0 of role `a`.
+fn pods_share_no_name(set: &LockstepSet, found: &mut Findings) {
+    let Some(names) = default_names(set) else { return };
+    for long in names.iter().filter(|role| role.pods() > 1) {
+        for (i, other) in set.spec.roles.iter().enumerate() {
+            let path = role_path(i).field("name");
+            if let Some(suffix) = shared_name(long, other).filter(|_| found.sound(&path)) {
+                let name = format!("{}-0-{suffix}", set.metadata.name);
+                found.error(&path, format!("role {} has a pod of the same name, {name}", long.name));
+            }
+        }
+    }
+}
+
+/// The roles, if their pods are named as usual.
+fn default_names(set: &LockstepSet) -> Option<&[Role]> {
+    let written = set.spec.identity.as_ref().is_some_and(|identity| identity.pod_name.is_some());
+    (!written).then_some(&set.spec.roles)
+}
+
+/// How a pod of both roles would be called, from the role's name on. `long` has several pods to an instance.
+fn shared_name(long: &Role, other: &Role) -> Option<String> {
+    let rest = other.name.strip_prefix(&long.name)?.strip_prefix('-')?;
+    let (instance, rest) = rest.split_once('-').unwrap_or((rest, ""));
+    ordinal(instance, last_ordinal(long.replicas, long.strategy().max_surge))?;
+    let last = last_ordinal(other.replicas, other.strategy().max_surge);
+    let same = |member: &str| {
+        if other.pods() <= 1 {
+            return member == rest;
+        }
+        other.members.iter().any(|inner| {
+            let head = member.strip_suffix(&inner.name).and_then(|head| head.strip_suffix('-'));
+            let number = head.and_then(|head| match rest {
+                "" => Some(head),
+                rest => head.strip_prefix(rest)?.strip_prefix('-'),
+            });
+            number.is_some_and(|number| ordinal(number, last).is_some())
+        })
+    };
+    let member = long.members.iter().find(|member| same(&member.name))?;
+    Some(format!("{}-{instance}-{}-0", long.name, member.name))
+}
+
+/// An ordinal as it stands in a name, up to `last`.
+fn ordinal(text: &str, last: u32) -> Option<u32> {
+    let number: u32 = text.parse().ok()?;
+    (number <= last && number.to_string() == text).then_some(number)
 }
 
 #[cfg(test)]

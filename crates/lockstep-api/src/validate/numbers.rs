@@ -40,7 +40,7 @@ fn budget(unavailable: IntOrPercent, surge: IntOrPercent, path: &Path, found: &m
             IntOrPercent::Int(0) | IntOrPercent::Percent(0),
             IntOrPercent::Int(0) | IntOrPercent::Percent(0),
         ) => {
-            found.warn(&at, "and a maxSurge of nothing would let nothing move, so 1 is used");
+            found.warn(&at, "lets nothing move, nor does maxSurge; 1 is used instead");
         }
         _ => {}
     }
@@ -101,7 +101,8 @@ fn deadline(set: &LockstepSet, found: &mut Findings) {
     let (deadline, ready) = (set.spec.progress_deadline_seconds, role.min_ready_seconds);
     if deadline <= ready && found.sound(&path) {
         let at = role_path(i).field("minReadySeconds");
-        found.error(&path, format!("{deadline} seconds must be more than {at}, which is {ready}"));
+        let default = if found.given(&path) { String::new() } else { format!("{deadline} by default; ") };
+        found.error(&path, format!("{default}must be more than {at}, which is {ready}"));
     }
 }
 

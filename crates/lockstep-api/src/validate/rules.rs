@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lockstep_core::number::IntOrPercent;
 
+use super::names::is_qualified;
 use super::{known_role, role_path, rule_path};
 use crate::coordination::{AffinityScheduling, Coordination, Step, UpdateStep};
 use crate::findings::Findings;
@@ -121,8 +122,10 @@ fn never_back<'a>(
     match reached.get(step.role.as_str()) {
         Some((before, earlier)) if target < *before => {
             let role = &step.role;
+            let resolved =
+                if step.update_to.is_percent() { format!("{target} of {role}, ") } else { String::new() };
             let message = format!(
-                "{target} of {role} is less than the {before} of steps[{earlier}]; targets count from the start"
+                "{resolved}less than the {before} that steps[{earlier}] asks for; targets count from the start"
             );
             found.error(at, message);
         }
@@ -140,7 +143,7 @@ fn affinity(
     found: &mut Findings,
 ) {
     let key = path.field("topologyKey");
-    if affinity.topology_key.is_empty() && found.sound(&key) {
+    if !is_qualified(&affinity.topology_key) && found.sound(&key) {
         found.error(&key, "must name a node label, such as kubernetes.io/hostname");
     }
     let ratios = path.field("ratios");

@@ -2,9 +2,14 @@
 //!
 //! Roles of one coordination start together and count as one node.
 
+use std::collections::BTreeSet;
+
 use super::{known_role, role_path};
 use crate::findings::Findings;
 use crate::lockstep_set::LockstepSet;
+
+/// A longer circle is shown with a gap.
+const MOST_WORDS: usize = 8;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     let nodes = nodes(set);
@@ -39,19 +44,17 @@ pub(crate) fn nodes(set: &LockstepSet) -> Vec<usize> {
     let mut nodes: Vec<usize> = (0..set.spec.roles.len()).collect();
     for rule in &set.spec.coordination {
         let named = rule.all_roles();
-        let members: Vec<usize> = set
+        let touched: BTreeSet<usize> = set
             .spec
             .roles
             .iter()
-            .enumerate()
-            .filter(|(_, role)| named.contains(role.name.as_str()))
-            .map(|(i, _)| nodes[i])
+            .zip(&nodes)
+            .filter(|(role, _)| named.contains(role.name.as_str()))
+            .map(|(_, node)| *node)
             .collect();
-        let Some(first) = members.iter().min().copied() else { continue };
-        for node in &mut nodes {
-            if members.contains(node) {
-                *node = first;
-            }
+        let Some(first) = touched.first().copied() else { continue };
+        for node in nodes.iter_mut().filter(|node| touched.contains(node)) {
+            *node = first;
         }
     }
     nodes
@@ -60,9 +63,9 @@ pub(crate) fn nodes(set: &LockstepSet) -> Vec<usize> {
 /// Some circle of nodes, if there is one. Walks with its own stack: the input may be long.
 fn cycle(waits_for: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut done = vec![false; waits_for.len()];
+    let mut on_trail = vec![false; waits_for.len()];
     for start in 0..waits_for.len() {
         let mut trail: Vec<(usize, usize)> = vec![(start, 0)];
-        let mut on_trail = vec![false; waits_for.len()];
         while let Some((node, next)) = trail.last_mut() {
             let node = *node;
             if done[node] {
@@ -96,6 +99,9 @@ fn report(set: &LockstepSet, nodes: &[usize], cycle: &[usize], found: &mut Findi
     };
     let mut words: Vec<String> = cycle.iter().map(|node| shown(*node)).collect();
     words.extend(cycle.first().map(|node| shown(*node)));
+    if words.len() > MOST_WORDS {
+        words.splice(MOST_WORDS - 2..words.len() - 1, ["…".to_owned()]);
+    }
     let first = nodes
         .iter()
         .enumerate()

@@ -1,24 +1,21 @@
-//! YAML text to a tree that remembers its lines and keeps every key, also those written twice.
+//! YAML as a tree that remembers its lines and keeps every key, also those written twice.
 
-use std::fmt;
+mod load;
+mod scalar;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
-use serde_saphyr::{Location, Spanned};
 
-use crate::problem::{Path, Problem, Segment};
+use crate::problem::{Path, Segment};
 
-/// The most a manifest may hold. An API server takes no more either.
-const LONGEST_FILE: usize = 3 * 1024 * 1024;
-const DEEPEST: usize = 64;
-const MOST_NODES: usize = 100_000;
+pub(crate) use load::documents;
 
 /// A value and the line it starts at; 0 when it did not come from text.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub line: usize,
     pub data: Data,
+    /// The text it was read from, where that says something else.
+    pub written: Option<String>,
 }
 
 /// What a node holds.
@@ -38,43 +35,6 @@ pub(crate) struct Entry {
     pub key: String,
     pub line: usize,
     pub value: Node,
-}
-
-/// The documents of a file; those that are empty are left out.
-pub(crate) fn documents(text: &str) -> Result<Vec<Node>, Problem> {
-    if text.len() > LONGEST_FILE {
-        let message = format!("{} bytes: a manifest may have up to {LONGEST_FILE}", text.len());
-        return Err(Problem::of_file(message, None));
-    }
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: DEEPEST,
-            max_nodes: MOST_NODES,
-            max_events: 4 * MOST_NODES,
-            max_documents: 256,
-        },
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MOST_NODES,
-        },
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        with_snippet: false,
-    };
-    serde_saphyr::from_multiple_with_options::<Spanned<Node>>(text, options)
-        .map(|documents| documents.into_iter().map(Node::from).collect())
-        .map_err(|error| not_yaml(&error))
-}
-
-fn not_yaml(error: &serde_saphyr::Error) -> Problem {
-    let line = error.location().as_ref().and_then(line_of);
-    // The parser closes its message with the place, which a problem carries on its own.
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text).replace('\n', " ");
-    Problem::of_file(format!("not YAML that can be read: {message}"), line)
-}
-
-fn line_of(location: &Location) -> Option<usize> {
-    usize::try_from(location.line()).ok().filter(|line| *line > 0)
 }
 
 impl Node {
@@ -125,6 +85,20 @@ impl Node {
         (Some(here), Some(line).filter(|l| *l > 0))
     }
 
+    /// How many values it holds, itself included, and how deep they lie.
+    fn size(&self) -> (usize, usize) {
+        let total = |(nodes, depth): (usize, usize), value: &Node| {
+            let (more, below) = value.size();
+            (nodes + more, depth.max(below))
+        };
+        let (nodes, depth) = match &self.data {
+            Data::List(items) => items.iter().fold((0, 0), total),
+            Data::Map(entries) => entries.iter().map(|entry| &entry.value).fold((0, 0), total),
+            _ => return (1, 0),
+        };
+        (nodes + 1, depth + 1)
+    }
+
     /// The same as JSON.
     pub fn to_json(&self) -> Value {
         match &self.data {
@@ -142,6 +116,9 @@ impl Node {
     /// A short rendering for messages; nothing for what spans lines.
     pub fn shown(&self) -> Option<String> {
         const LONGEST: usize = 60;
+        if let Some(written) = &self.written {
+            return Some(written.clone());
+        }
         match &self.data {
             Data::Null => None,
             Data::List(items) if !items.is_empty() => None,
@@ -169,13 +146,7 @@ impl Node {
 
 impl From<Data> for Node {
     fn from(data: Data) -> Self {
-        Self { line: 0, data }
-    }
-}
-
-impl From<Spanned<Node>> for Node {
-    fn from(spanned: Spanned<Node>) -> Self {
-        Self { line: line_of(&spanned.referenced).unwrap_or(0), data: spanned.value.data }
+        Self { line: 0, data, written: None }
     }
 }
 
@@ -194,71 +165,5 @@ impl From<&Value> for Node {
                     .collect(),
             ),
         })
-    }
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Visitor).map(Node::from)
-    }
-}
-
-struct Visitor;
-
-impl<'de> de::Visitor<'de> for Visitor {
-    type Value = Data;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Data, E> {
-        Ok(Data::Null)
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Data, E> {
-        Ok(Data::Null)
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Data, E> {
-        Ok(Data::Bool(value))
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Data, E> {
-        Ok(Data::Number(value.into()))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Data, E> {
-        Ok(Data::Number(value.into()))
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Data, E> {
-        Ok(Number::from_f64(value).map_or(Data::Null, Data::Number))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Data, E> {
-        Ok(Data::Text(text.to_owned()))
-    }
-
-    fn visit_string<E: de::Error>(self, text: String) -> Result<Data, E> {
-        Ok(Data::Text(text))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Data, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element::<Spanned<Node>>()? {
-            list.push(Node::from(item));
-        }
-        Ok(Data::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Data, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(key) = fields.next_key::<Spanned<String>>()? {
-            let value = Node::from(fields.next_value::<Spanned<Node>>()?);
-            let line = line_of(&key.referenced).unwrap_or(value.line);
-            entries.push(Entry { key: key.value, line, value });
-        }
-        Ok(Data::Map(entries))
     }
 }
