@@ -147,9 +147,8 @@ fn a_drain_takes_one_of_two_groups_on_the_node() {
 #[test]
 fn a_leader_goes_and_its_worker_may_be_collected() {
     let pods = vec![pod("lws-0", None), pod("lws-0-1", None), pod("lws-1", None), pod("lws-1-1", None)];
-    let mut scene = Scene::new(per_pod(Int(1)), pods, uncounted(2));
-    // Four pods, one of which may be away.
-    scene.view.roots.insert("lws".to_owned(), Root { replicas: Some(4), ..uncounted(4) });
+    // Two replicas of two pods: four units, one of which may be away.
+    let mut scene = Scene::new(per_pod(Int(1)), pods, Root { pods_per_replica: Some(2), ..uncounted(2) });
     scene.seen();
     assert_eq!(scene.figures().desired_available, 3);
     assert_eq!(scene.evict("lws-0"), Verdict::Pays);
@@ -302,6 +301,22 @@ fn a_terminating_pod_holds_its_promise_until_it_is_gone() {
 }
 
 #[test]
+fn a_promise_lapses_only_in_a_live_view() {
+    let mut scene = Scene::groups(3, 3, grouped(1, 3));
+    assert_eq!(scene.evict("0-0"), Verdict::Pays);
+    // The controller's cache stands still: the pod is long gone, and is still shown.
+    scene.view.live = false;
+    scene.seen();
+    scene.wait(300);
+    assert_eq!(scene.seen(), Pruned { overdue: 1, ..Pruned::default() });
+    let stale = scene.view.clone();
+    scene.view.live = true;
+    scene.view.pods.retain(|pod| pod.name != "0-0");
+    assert_eq!(scene.seen().kept.len(), 1);
+    assert!(account(&scene.budget, &stale, scene.now).not_yet().is_some());
+}
+
+#[test]
 fn the_lapse_runs_on_the_controllers_clock_and_starts_anew_with_the_promise() {
     let mut scene = Scene::groups(3, 4, grouped(1, 3));
     assert_eq!(scene.evict("0-0"), free(Surplus));
@@ -440,6 +455,39 @@ fn scaling_in_forgets_as_many_units_as_were_taken_and_no_more() {
 }
 
 #[test]
+fn a_scale_in_is_not_over_before_the_pods_show_it() {
+    let mut scene = Scene::groups(3, 2, grouped(1, 2));
+    let deployment = |replicas| Root { pods_per_replica: Some(1), ..uncounted(replicas) };
+    scene.view.roots.insert("lws".to_owned(), deployment(6));
+    scene.seen();
+    // The owner says that it is done before the cache of pods has shown anything go.
+    scene.view.roots.insert("lws".to_owned(), deployment(4));
+    scene.seen();
+    scene.gone("2-0");
+    scene.gone("2-1");
+    assert_eq!(scene.figures().total_replicas, 2);
+    // Now it is over: what goes next is expected back.
+    scene.gone("1-0");
+    scene.gone("1-1");
+    assert_eq!(scene.figures().total_replicas, 2);
+}
+
+#[test]
+fn a_surge_of_single_pods_does_not_raise_what_is_expected() {
+    let mut scene = Scene::plain(4, 4, per_pod(Int(1)));
+    scene.view.roots.insert("lws".to_owned(), Root { pods_per_replica: Some(1), ..uncounted(4) });
+    scene.seen();
+    scene.back("p4", None);
+    assert_eq!((scene.figures().total_replicas, scene.figures().unavailable_allowed), (4, 2));
+    scene.gone("p0");
+    scene.gone("p1");
+    assert_eq!((scene.figures().total_replicas, scene.figures().unavailable_allowed), (4, 0));
+    scene.view.roots.insert("lws".to_owned(), Root { pods_per_replica: Some(1), ..uncounted(2) });
+    scene.seen();
+    assert_eq!(scene.figures().total_replicas, 2, "what the owner does not want is not expected");
+}
+
+#[test]
 fn an_impossible_minimum_is_told() {
     let mut scene = Scene::groups(2, 3, grouped(1, 4));
     let condition = Condition::MinReadyReplicasImpossible { groups: 2, largest: 3 };
@@ -449,7 +497,7 @@ fn an_impossible_minimum_is_told() {
     let mut scene2 = Scene::groups(2, 3, grouped(1, 3));
     scene2.gone("0-0");
     assert_eq!(scene2.account().conditions(), []);
-    scene.view.roots.insert("lws".to_owned(), Root { group_size: Some(4), ..counted(2) });
+    scene.view.roots.insert("lws".to_owned(), Root { pods_per_replica: Some(4), ..counted(2) });
     assert_eq!(scene.account().conditions(), [], "the owner says that groups will have four");
 }
 

@@ -315,8 +315,9 @@ impl Account {
         conditions
     }
 
-    /// Groups too small ever to be available. A root's own word on their size counts; without it, the
-    /// largest group of the root stands for all, so that one that is just being rebuilt raises no alarm.
+    /// Groups too small ever to be available. Where the root's replicas are the groups, its own word on
+    /// their size counts; elsewhere the largest group of the root stands for all, so that one that is just
+    /// being rebuilt raises no alarm.
     fn impossible_groups(&self, view: &View) -> Option<Condition> {
         let mut by_root: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
         for unit in &self.units {
@@ -330,7 +331,8 @@ impl Account {
         let short: Vec<(u32, u32)> = by_root
             .into_iter()
             .map(|(root, (groups, largest))| {
-                (groups, view.roots.get(root).and_then(|root| root.group_size).unwrap_or(largest))
+                let told = view.roots.get(root).filter(|root| root.counts_units);
+                (groups, told.and_then(|root| root.pods_per_replica).unwrap_or(largest))
             })
             .filter(|(_, size)| *size < needed)
             .collect();

@@ -12,7 +12,7 @@ use super::promise::{MAX_PROMISES, Promise, Write};
 use super::remove::{Shortage, ShortageCause};
 use super::spec::Operation;
 use crate::snapshot::Uid;
-use crate::time::Time;
+use crate::time::{Millis, Time};
 
 /// Why a removal costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub fn decide(account: &Account, request: &Request, now: Time) -> Decision {
     if !account.covers(&request.pod) {
         return Decision::read_again(account.not_yet.unwrap_or(NotYet::PodUnknown));
     }
-    decide_instance(account, [&request.pod], request.operation, now)
+    decide_in(Sequence::new(account, request.operation, now, account.live), [&request.pod])
 }
 
 /// Decides the removal of several pods as one: all or none. What the shell asks before it deletes an
@@ -103,7 +103,10 @@ pub fn decide_instance<'a>(
     operation: Operation,
     now: Time,
 ) -> Decision {
-    let mut sequence = Sequence::new(account, operation, now, account.live);
+    decide_in(Sequence::of_instance(account, operation, now, account.live), pods)
+}
+
+fn decide_in<'a>(mut sequence: Sequence<'_>, pods: impl IntoIterator<Item = &'a Uid>) -> Decision {
     let mut reason = FreeReason::NotCovered;
     for pod in pods {
         match sequence.step(pod) {
@@ -158,6 +161,8 @@ pub(super) struct Sequence<'a> {
     now: Time,
     /// Whether a unit that looks broken may be believed to be.
     live: bool,
+    /// Whether to pay again rather than to rely on somebody else's promise, which may be old in a moment.
+    renew: bool,
     tried: BTreeSet<Uid>,
     pub(super) lo: BTreeMap<usize, u32>,
     pub(super) put: BTreeMap<Uid, Promise>,
@@ -177,12 +182,19 @@ enum Ruling {
 }
 
 impl<'a> Sequence<'a> {
+    /// For a whole instance: all of its promises are to be as new as can be, so that the deletes that
+    /// follow are not refused half way.
+    pub(super) fn of_instance(account: &'a Account, operation: Operation, now: Time, live: bool) -> Self {
+        Self { renew: true, ..Self::new(account, operation, now, live) }
+    }
+
     pub(super) fn new(account: &'a Account, operation: Operation, now: Time, live: bool) -> Self {
         Self {
             account,
             operation,
             now,
             live,
+            renew: false,
             tried: BTreeSet::new(),
             lo: BTreeMap::new(),
             put: BTreeMap::new(),
@@ -234,11 +246,18 @@ impl<'a> Sequence<'a> {
             return Ruling::Free(NotReady, None);
         } else if pod.controller_gone {
             return Ruling::Free(ControllerGone, None);
-        } else if promise.is_some_and(|promise| promise.paid && promise.is_young(self.now)) {
+        }
+        let old = promise.is_some_and(|promise| !promise.is_young(self.now));
+        let paid_here = self.paid_units.contains(&entry.unit);
+        let affordable = self.others(lo, unit) >= self.account.desired();
+        if self.renew && under && !paid_here && !old && affordable && unit.all >= unit.min_ready {
+            return Ruling::Pays;
+        }
+        if promise.is_some_and(|promise| promise.paid) && !old {
             return Ruling::Free(AlreadyPaid, None);
         }
         if under {
-            if self.paid_units.contains(&entry.unit) {
+            if paid_here {
                 return Ruling::Free(UnitLeaving, None);
             }
             if let Some(relied) = self.paid_neighbour(uid, unit) {
@@ -256,15 +275,11 @@ impl<'a> Sequence<'a> {
         if lo - self.weight(uid, entry).min(lo) >= unit.min_ready {
             return Ruling::Free(Surplus, None);
         }
-        if promise.is_some_and(|promise| !promise.is_young(self.now)) {
+        if old {
             // It may lapse at any moment, and the unit then counts as available again.
             return Ruling::Short(ShortageCause::PromiseOutstanding);
         }
-        if self.others(lo, unit) >= self.account.desired() {
-            Ruling::Pays
-        } else {
-            Ruling::Short(ShortageCause::Exhausted)
-        }
+        if affordable { Ruling::Pays } else { Ruling::Short(ShortageCause::Exhausted) }
     }
 
     /// The youngest promise that was paid for another pod of the unit, still standing and ready.
@@ -323,9 +338,10 @@ impl<'a> Sequence<'a> {
     /// The promise to write, if any.
     ///
     /// A young promise of the pod's own is relied on as it stands, and shared: its time must not move, or
-    /// requests in a row would keep a paid promise young for ever. An old one is written anew, unpaid, since
+    /// requests in a row would keep a paid promise young for ever without paying. An old one is written anew, unpaid, since
     /// it might lapse before this removal arrives. Whatever replaces another request's promise is shared
-    /// from the start: giving it back would take away that other one as well.
+    /// from the start: giving it back would take away that other one as well. Its time is always later, also
+    /// when this clock is behind the other's: by its time the controller knows it for a new one.
     ///
     /// None for a pod that is terminating, and for the delete of one that is not ready: a delete is
     /// admitted for the very object it was shown, so the pod cannot become ready in between. An eviction
@@ -335,14 +351,15 @@ impl<'a> Sequence<'a> {
         if pod.terminating || (!pod.ready && self.operation == Operation::Delete) {
             return None;
         }
-        let relies = entry.promise.as_ref().is_some_and(|own| own.is_young(self.now));
+        let renewed = |own: &Promise| self.renew && (!own.paid || self.paid_units.contains(&entry.unit));
+        let relies = entry.promise.as_ref().is_some_and(|own| own.is_young(self.now) && !renewed(own));
         if free.is_some() && relies {
             return None;
         }
         Some(Promise {
             pod: pod.name.clone(),
             uid: uid.clone(),
-            time: self.now,
+            time: entry.promise.as_ref().map_or(self.now, |own| self.now.max(own.time + Millis(1))),
             unit: unit.key.clone(),
             operation: self.operation,
             paid: free.is_none(),

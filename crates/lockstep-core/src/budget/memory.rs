@@ -39,6 +39,8 @@ pub struct Memory(pub BTreeMap<String, RootMemory>);
 #[derive(Default)]
 struct Seen {
     groups: BTreeSet<String>,
+    pods: u32,
+    terminating: bool,
     /// Pods that are units by themselves and stay: counting one that leaves beside its replacement would
     /// raise the mark for ever.
     singles: u32,
@@ -87,6 +89,8 @@ fn census(pods: &[Pod], grouped: bool) -> BTreeMap<String, Seen> {
     for pod in pods.iter().filter(|pod| pod.active) {
         let Some(root) = &pod.root else { continue };
         let seen = roots.entry(root.clone()).or_default();
+        seen.pods = seen.pods.saturating_add(1);
+        seen.terminating |= pod.terminating;
         match &pod.group {
             Some(value) if grouped => {
                 seen.groups.insert(value.clone());
@@ -102,7 +106,11 @@ fn census(pods: &[Pod], grouped: bool) -> BTreeMap<String, Seen> {
 ///
 /// A scale-in says how many replicas go, not which units, and what goes may stand for a while yet. So it
 /// opens a credit: until the root has settled, units that are seen no more are forgotten, at most as many
-/// as replicas were taken, the highest first (as ordinals are scaled in).
+/// as replicas were taken, the highest first (as ordinals are scaled in). Settled means that the root says
+/// so and the pods show it: the two come from different caches.
+///
+/// Pods that are units by themselves are counted up to what the root has when complete, lest a surge raise
+/// the mark for ever.
 fn advance(before: Option<&RootMemory>, seen: Seen, root: Root, grouped: bool) -> RootMemory {
     let blank = RootMemory::default();
     let before = before.unwrap_or(&blank);
@@ -111,6 +119,7 @@ fn advance(before: Option<&RootMemory>, seen: Seen, root: Root, grouped: bool) -
         _ => 0,
     };
     let grown = matches!((before.replicas, root.replicas), (Some(was), Some(is)) if is > was);
+    let shown = root.pods().map_or(!seen.terminating, |pods| seen.pods <= pods);
     let mut leaving = if grown { 0 } else { before.leaving.saturating_add(taken) };
 
     let mut groups = seen.groups;
@@ -121,14 +130,15 @@ fn advance(before: Option<&RootMemory>, seen: Seen, root: Root, grouped: bool) -
     let kept: Vec<String> = unseen.into_iter().skip(forgotten).cloned().collect();
     groups.extend(kept);
 
-    let singles = seen.singles.max(before.singles.saturating_sub(taken));
-    let singles = root.replicas.map_or(singles, |replicas| singles.min(replicas));
+    let gone = taken.saturating_mul(root.pods_per_replica.unwrap_or(1));
+    let singles = seen.singles.max(before.singles.saturating_sub(gone));
+    let singles = root.pods().map_or(singles, |pods| singles.min(pods));
     let counts = root.counts_units && root.replicas.is_some();
     RootMemory {
         groups: if counts { BTreeSet::new() } else { groups },
         singles: if counts && !grouped { 0 } else { singles },
         replicas: root.replicas,
-        leaving: if root.settled { 0 } else { leaving },
+        leaving: if root.settled && shown { 0 } else { leaving },
     }
 }
 

@@ -101,12 +101,20 @@ pub struct Root {
     /// plain pods of a Deployment without a group policy).
     #[serde(default)]
     pub counts_units: bool,
-    /// Whether it has acted on its newest scale: what stands is what was asked for.
+    /// Whether it says that it has acted on its newest scale: what stands is what was asked for.
     #[serde(default)]
     pub settled: bool,
-    /// How many pods one of its groups has when complete, if it says so.
+    /// How many pods one replica has when complete, if known: 1 for a Deployment, the size of a
+    /// LeaderWorkerSet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group_size: Option<u32>,
+    pub pods_per_replica: Option<u32>,
+}
+
+impl Root {
+    /// How many pods it has when complete, if known.
+    pub(super) fn pods(self) -> Option<u32> {
+        Some(self.replicas?.saturating_mul(self.pods_per_replica?))
+    }
 }
 
 /// How new a view is: the newest resourceVersions of pods and of their owners it contains.

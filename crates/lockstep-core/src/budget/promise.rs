@@ -29,7 +29,8 @@ pub struct Promise {
     pub pod: String,
     /// The pod. One that comes back under the same name has no part in the promise.
     pub uid: Uid,
-    /// When, on the clock of whoever wrote it.
+    /// When, on the clock of whoever wrote it. With the UID it says which promise this is, so it has to be
+    /// stored to the millisecond.
     pub time: Time,
     /// The unit it belongs to.
     pub unit: UnitKey,
@@ -141,6 +142,9 @@ pub struct Pruned {
     pub kept: Vec<Promise>,
     /// Lapsed: the pod was never taken away. Worth an event.
     pub lapsed: Vec<Promise>,
+    /// How many are due to lapse and wait for a live view.
+    #[serde(default)]
+    pub overdue: u32,
 }
 
 /// The controller's own memory of promises. It is not stored: after a restart every promise has its whole
@@ -152,6 +156,10 @@ pub struct Controller {
 
 impl Controller {
     /// Ends the promises whose pods are gone, and those that lapsed on the controller's own clock.
+    ///
+    /// That a pod stays is believed only of a live view, listed after the budget was read: in a cache that
+    /// has stood still for two minutes every pod stays. The state then rests on that view, and a replica
+    /// whose cache stands still as well has to read again.
     ///
     /// A pod on its way out holds its promise however long that takes. An in-place update's promise ends
     /// the same way, never because the pod was seen unready: that may have been a blink before the update
@@ -168,13 +176,13 @@ impl Controller {
                 pruned.kept.push(promise.clone());
                 false
             }
-            Some(pod) if !pod.terminating && self.waited(promise, now) >= LAPSE => {
-                pruned.lapsed.push(promise.clone());
-                false
-            }
-            Some(_) => {
-                self.waited(promise, now);
-                true
+            Some(pod) => {
+                let due = self.waited(promise, now) >= LAPSE && !pod.terminating;
+                if due && view.live {
+                    pruned.lapsed.push(promise.clone());
+                }
+                pruned.overdue += u32::from(due && !view.live);
+                !(due && view.live)
             }
         });
         self.first_seen.retain(|uid, _| state.promises.contains_key(uid));

@@ -103,7 +103,7 @@ impl std::error::Error for Shortage {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cost {
-    /// Units that would become unavailable and be paid for.
+    /// Units that would become unavailable.
     pub units: u32,
     /// Why they may not go now, if so; then `units` counts up to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ impl Account {
     /// The planner takes its view for a live one: a plan is only made from a view that contains our own
     /// writes, and the shell asks [`super::decide_instance`] again before it acts.
     fn plan(&self, pods: &[Uid]) -> Result<Spending, (u32, Shortage)> {
-        let mut sequence = Sequence::new(self, Operation::Delete, self.at, true);
+        let mut sequence = Sequence::of_instance(self, Operation::Delete, self.at, true);
         for pod in pods {
             let shortage = match sequence.step(pod) {
                 Step::Free(_) | Step::Pays => continue,
@@ -156,9 +156,9 @@ impl Account {
                 },
             };
             let never = shortage.cause == ShortageCause::Exhausted && self.never_fits(pods);
-            return Err((count(sequence.paid_units.len()), Shortage { never, ..shortage }));
+            return Err((self.available.saturating_sub(sequence.available), Shortage { never, ..shortage }));
         }
-        Ok(Spending::of(sequence))
+        Ok(Spending::of(sequence, self.available))
     }
 
     /// Whether these pods are too many even at the best of times: every expected unit available, and as
@@ -219,10 +219,10 @@ struct Spending {
 }
 
 impl Spending {
-    fn of(mut sequence: Sequence<'_>) -> Self {
+    fn of(mut sequence: Sequence<'_>, available: u32) -> Self {
         sequence.promises();
         Self {
-            units: count(sequence.paid_units.len()),
+            units: available.saturating_sub(sequence.available),
             available: sequence.available,
             lo: sequence.lo.into_iter().collect(),
             put: sequence.put.into_values().collect(),

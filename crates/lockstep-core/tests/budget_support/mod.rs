@@ -1,5 +1,7 @@
 //! Builders shared by the budget tests.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+
+pub mod world;
 
 use lockstep_core::budget::*;
 use lockstep_core::number::IntOrPercent;
@@ -41,6 +43,11 @@ impl Random {
     /// A number in `0..n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
+    }
+
+    /// An index into a list of so many.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
     }
 
     /// True `percent` times in a hundred.
@@ -133,12 +140,12 @@ impl Scene {
 }
 
 pub fn counted(replicas: u32) -> Root {
-    Root { replicas: Some(replicas), counts_units: true, settled: true, group_size: None }
+    Root { replicas: Some(replicas), counts_units: true, settled: true, pods_per_replica: None }
 }
 
 /// A root whose scale says nothing about the budget's units.
 pub fn uncounted(replicas: u32) -> Root {
-    Root { replicas: Some(replicas), counts_units: false, settled: true, group_size: None }
+    Root { replicas: Some(replicas), counts_units: false, settled: true, pods_per_replica: None }
 }
 
 pub fn grouped(max_unavailable: u32, min_ready: u32) -> BudgetSpec {
