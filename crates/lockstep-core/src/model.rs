@@ -233,7 +233,6 @@ pub struct Rule {
     /// Its name.
     pub name: RuleName,
     /// What it asks for.
-    #[serde(flatten)]
     pub kind: RuleKind,
 }
 

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Account;
+use crate::model::Member;
 pub use crate::names::Uid;
 use crate::names::{MemberName, RoleName, RuleName};
 use crate::revision::Revision;
@@ -19,9 +21,16 @@ pub struct Snapshot {
     /// The groups that have pods.
     #[serde(default)]
     pub groups: Vec<Group>,
+    /// What an instance of each revision is made of, for revisions other than the desired one. An instance
+    /// whose revision is not listed is judged by the pods it has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub layouts: BTreeMap<RoleName, BTreeMap<Revision, Vec<Member>>>,
     /// What earlier plans asked to be remembered.
     #[serde(default)]
     pub memory: Memory,
+    /// The unavailable budgets that cover pods of this set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Account>,
 }
 
 /// A group that has pods.
@@ -142,6 +151,10 @@ pub struct Memory {
     /// The last revisions at which the whole set stood complete: where a rollback goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete: Option<CompleteSet>,
+    /// The sets' revisions that pods carry, each with its roles' revisions: for routers, and for groups that
+    /// are kept whole.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sets: BTreeMap<Revision, BTreeMap<RoleName, Revision>>,
     /// Per group.
     pub groups: BTreeMap<u32, GroupMemory>,
     /// Groups as units: how many were at the target at best.

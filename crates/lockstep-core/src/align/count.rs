@@ -21,6 +21,8 @@ pub(super) struct Member {
     pub fresh: bool,
     /// The counts are of the wanted template.
     pub current: bool,
+    /// Every pod it creates is new, as it said itself.
+    pub creates_new: bool,
     /// See [`Entry::is_inert`].
     pub inert: bool,
     pub settled: bool,
@@ -51,6 +53,8 @@ pub(super) struct Member {
     pub used_surge: i64,
     /// The most pods that can come to be new: `Σ new ≤ R − P`.
     pub new: i64,
+    /// Its leases let everything become new, whether or not it has: see [`Self::may_grow_only_new`].
+    pub may_be_all_new: bool,
     /// The replicas this alignment settles on.
     pub lease_replicas: i64,
     /// How many pods are to be new when the rollout ends.
@@ -85,6 +89,7 @@ impl Member {
             heard: seen.is_some(),
             fresh: seen.is_none() && entry.live.is_empty(),
             current,
+            creates_new: current && seen.is_some_and(|s| s.creates_updated),
             inert: entry.is_inert(),
             settled: seen.is_some_and(|s| s.settled || wish.kind != Kind::Deployment),
             acknowledged: entry.is_acknowledged(),
@@ -105,6 +110,7 @@ impl Member {
             used_unavailable: 0,
             used_surge: 0,
             new: 0,
+            may_be_all_new: false,
             lease_replicas: entry.latest().map_or(0, |l| i64::from(l.replicas)),
             target: 0,
             complete: false,
@@ -142,12 +148,23 @@ impl Member {
         self.used_unavailable =
             self.max_unavailable.max(if self.heard { self.replicas - self.available } else { 0 });
         self.used_surge = self.max_surge.max(self.total - self.replicas).max(0);
-        let leased_new = entry.live.iter().filter(|l| l.template == wish.template);
-        let leased_new = leased_new.map(|l| i64::from(l.updated)).max().unwrap_or(0);
-        self.new = self.updated.max(leased_new);
-        if self.grows_only_new() {
-            self.new = self.new.max(self.max_replicas);
+        let leased_new = || entry.live.iter().filter(|l| l.template == wish.template);
+        self.new = self.updated.max(leased_new().map(|l| i64::from(l.updated)).max().unwrap_or(0));
+        let unknown = self.heard && !self.current && !entry.had_none_of(&wish.template);
+        self.may_be_all_new = !self.current || leased_new().any(|l| l.updated >= l.replicas);
+        if unknown {
+            self.new = self.new.max(self.max_replicas).max(self.total);
+        } else if self.grows_only_new() {
+            self.new = self.new.max(self.new_at(self.max_replicas));
         }
+    }
+
+    /// How many pods are new at a size if all that is created is new: all but the old ones that stand and that
+    /// no live lease removes.
+    pub(super) fn new_at(&self, replicas: i64) -> i64 {
+        let old = if self.current { self.total - self.updated } else { 0 };
+        let removed = (self.total - self.min_replicas).max(0);
+        (replicas - (old - removed).max(0)).max(self.updated)
     }
 
     /// Whether scaling in takes first what does not serve.
@@ -155,10 +172,16 @@ impl Member {
         kind.scales_in_by_readiness() || (kind == Kind::Deployment && self.inert)
     }
 
-    /// Whether every pod it may still create is new, partition or not: nothing old stands there.
+    /// Whether every pod it may still create is new, partition or not: it says so, or nothing old stands there.
     pub(super) fn grows_only_new(&self) -> bool {
         let nothing_old = self.current && self.updated == self.total && self.total >= self.replicas;
-        !self.heard || self.total == 0 || nothing_old
+        let nothing_left = self.min_replicas == 0 || (self.total == 0 && !self.current);
+        !self.heard || nothing_left || nothing_old || self.creates_new
+    }
+
+    /// Whether it may come to be so before what we write now is in force there.
+    pub(super) fn may_grow_only_new(&self) -> bool {
+        self.may_be_all_new || self.grows_only_new()
     }
 
     /// Whether a lease written now would be applied by something whose counts we know (or would create it).
@@ -167,8 +190,8 @@ impl Member {
     }
 
     /// Arrived: enough new pods serve and nothing is left over. Whether the lease that says so has been
-    /// acknowledged does not matter. Replicas must have arrived too: a member on its way from one size to
-    /// another still needs its slack.
+    /// acknowledged does not matter. Replicas must have arrived too (a member on its way from one size to
+    /// another still needs its slack), and no live lease may let more pods be new than are to be.
     pub(super) fn has_arrived(&self) -> bool {
         if self.want == 0 {
             return self.fresh || (self.heard && self.max_replicas == 0 && self.total == 0);
@@ -180,6 +203,7 @@ impl Member {
             && self.min_replicas == self.max_replicas
             && self.updated_available >= self.target
             && self.total <= self.replicas
+            && self.new <= self.target.max(self.updated)
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Bounds {
     pub floor: i64,
     /// R + S.
     pub ceiling: i64,
-    /// R − P; without a partition it binds nobody.
+    /// R − P, or what is new already where that is more; without a partition it binds nobody.
     pub new: Option<i64>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn lease_replicas(kind: Kind, bounds: Bounds, sums: &mut Sums, m: &mu
         scale_in_to(kind, bounds.floor - others.floor, m)
     } else {
         let room = bounds.ceiling - others.ceiling - surge_kept(kind, m);
-        m.want.min(room.max(leased))
+        m.want.min(room.min(room_for_new(bounds, others, m)).max(leased))
     };
     if m.lease_replicas < leased {
         m.leased_floor = m.leased_floor.min(m.lease_replicas - unavailable_kept(kind, m));
@@ -66,10 +66,21 @@ pub(super) fn lease_replicas(kind: Kind, bounds: Bounds, sums: &mut Sums, m: &mu
     m.min_replicas = m.min_replicas.min(m.lease_replicas);
     m.max_replicas = m.max_replicas.max(m.lease_replicas);
     m.ceiling = m.ceiling.max(m.lease_replicas + surge_kept(kind, m));
-    if m.grows_only_new() {
-        m.new = m.new.max(m.lease_replicas);
+    if m.may_grow_only_new() && m.lease_replicas > leased {
+        m.new = m.new.max(m.new_at(m.lease_replicas));
     }
     *sums = others.with(m);
+}
+
+/// How far a member may grow if everything that grows there is new: as far as the others leave room, so that
+/// those that are to have fewer new pods give them up first. Where the partition cannot hold in any case the
+/// bound is what must become new, and a condition says so: the binding wants the replicas there.
+fn room_for_new(bounds: Bounds, others: Sums, m: &Member) -> i64 {
+    let kept_old = m.lease_replicas - m.new_at(m.lease_replicas);
+    match bounds.new {
+        Some(new) if m.may_grow_only_new() => new - others.new + kept_old,
+        _ => i64::MAX,
+    }
 }
 
 /// The lowest size at which the others' floors and this one's still make the whole. `needed` is what must be
@@ -134,7 +145,7 @@ fn at_rest(m: &Member, updated: i64) -> Grant {
 fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: bool) -> (Numbers, bool) {
     let replicas = m.lease_replicas;
     let by_partition = bounds.new.map_or(i64::MAX, |new| (new - others.new).max(m.updated));
-    let goal = m.target.min(replicas).min(by_partition);
+    let goal = m.target.min(replicas).min(by_partition).min(kept_to_grow_from(bounds, m));
     // U less what the others use, and whatever of the floor the others do not already provide for.
     let size = if m.scales_in_by_readiness(wish.kind) { replicas } else { m.min_replicas };
     let unavailable = (bounds.unavailable - others.used_unavailable)
@@ -153,6 +164,13 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: b
     }
     let window = if first { goal } else { goal.min(m.updated_available + unavailable + surge) };
     (numbers(m, window.max(m.updated), unavailable, surge), moves)
+}
+
+/// A member that is still to grow by old pods keeps one it can grow from: with nothing old left it could only
+/// grow new ones.
+fn kept_to_grow_from(bounds: Bounds, m: &Member) -> i64 {
+    let grows_old = bounds.new.is_some() && m.lease_replicas < m.want && m.target < m.want;
+    if grows_old && !m.grows_only_new() { (m.lease_replicas - 1).max(m.updated) } else { i64::MAX }
 }
 
 /// A member that may not roll. A Deployment keeps the template it has: with one ReplicaSet it is inert, with

@@ -123,6 +123,14 @@ impl Entry {
             && self.live.iter().filter(|l| l.id >= since).all(|l| l.template == *template)
     }
 
+    /// Whether no pod was of `template` when the counts last seen were made. What is new since then is bounded
+    /// by the leases; without this a template that is being returned to may stand in any number of pods
+    /// already, and until a status of it arrives all of them count as new.
+    pub(super) fn had_none_of(&self, template: &TemplateHash) -> bool {
+        let Some(seen) = &self.seen else { return false };
+        seen.template != *template && seen.updated == seen.total
+    }
+
     /// Whether every pod is of one template and no lease that may be in force brings another. Such a
     /// Deployment has one ReplicaSet: it has nothing to roll and no use for surge, whatever its strategy
     /// says, and scaling it in removes first what does not serve.

@@ -44,14 +44,16 @@ use target::Share;
 /// break a promise.
 pub fn align(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -> Alignment {
     let totals = target::totals(wish);
-    let bounds = Bounds::of(totals);
+    let mut bounds = Bounds::of(totals);
     let mut ledger = take_in(wish, reports, ledger);
     let mut members = members(wish, reports, &ledger);
     let mut sums = Sums::over(&members);
+    let exceeded = exceeded(wish, bounds, &members);
+    bounds.new = bounds.new.map(|new| new.saturating_add(exceeded));
     for member in &mut members {
         grant::lease_replicas(wish.kind, bounds, &mut sums, member);
     }
-    let exceeded = set_targets(wish, totals, &mut members);
+    set_targets(wish, totals, &mut members);
     for member in &mut members {
         member.complete = member.has_arrived();
     }
@@ -115,12 +117,22 @@ fn members(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -> 
     members
 }
 
-/// Splits the pods that may be new over the clusters; by how many what is new already exceeds them.
-fn set_targets(wish: &Wish, totals: Totals, members: &mut [Member]) -> u64 {
+/// What of a member is new already or can only become so.
+fn already_new(wish: &Wish, m: &Member) -> i64 {
+    if wish.kind.has_partition() && m.grows_only_new() { m.new_at(m.want) } else { m.updated }
+}
+
+/// By how many what is new already exceeds what the partition allows.
+fn exceeded(wish: &Wish, bounds: Bounds, members: &[Member]) -> i64 {
+    let already: i64 = members.iter().map(|m| already_new(wish, m)).sum();
+    bounds.new.map_or(0, |new| (already - new).max(0))
+}
+
+/// Splits the pods that may be new over the clusters.
+fn set_targets(wish: &Wish, totals: Totals, members: &mut [Member]) {
     let narrow = |n: i64| u32::try_from(n.max(0)).unwrap_or(u32::MAX);
     let share = |m: &Member| {
-        let all_new = wish.kind.has_partition() && m.grows_only_new();
-        let already = if all_new { m.want.max(m.updated) } else { m.updated };
+        let already = already_new(wish, m);
         // A cluster that shrinks is not asked for more than it will have in the end.
         Share { size: narrow(m.want.max(already.min(m.lease_replicas))), already: narrow(already) }
     };
@@ -133,8 +145,6 @@ fn set_targets(wish: &Wish, totals: Totals, members: &mut [Member]) -> u64 {
     for (member, target) in members.iter_mut().zip(target::split(&shares, may_be_new, wish.split)) {
         member.target = i64::from(target);
     }
-    let already: u64 = shares.iter().map(|s| u64::from(s.already.min(s.size))).sum();
-    already.saturating_sub(u64::from(may_be_new))
 }
 
 /// Whether the member already has the user's own values for this very wish. A pod that dies afterwards is
@@ -142,7 +152,6 @@ fn set_targets(wish: &Wish, totals: Totals, members: &mut [Member]) -> u64 {
 fn is_free(wish: &Wish, m: &Member) -> bool {
     m.latest.as_ref().is_some_and(|lease| {
         lease.stance == Stance::Free
-            && lease.id != LeaseId::default()
             && lease.template == wish.template
             && i64::from(lease.replicas) == m.want
             && i64::from(lease.updated) == m.target

@@ -170,6 +170,10 @@ pub struct Observation {
     /// Of those, the available ones. Deployment does not report it; the least it can be is then used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_available: Option<u32>,
+    /// Whether every pod created there now is of the template in force, whatever the partition says: its
+    /// current revision is its update revision (a first creation, or a return to the template before).
+    #[serde(default)]
+    pub creates_updated: bool,
     /// `unavailableReplicas` of a Deployment: together with `available` it is the sum of its ReplicaSets'
     /// specs, which may be ahead of the pods counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

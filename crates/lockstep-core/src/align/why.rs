@@ -14,7 +14,7 @@ pub(super) fn reasons(
     reports: &BTreeMap<String, Report>,
     members: &[Member],
     leases: &BTreeMap<String, Lease>,
-    exceeded: u64,
+    exceeded: i64,
 ) -> Vec<Reason> {
     let mut reasons = overall(wish, totals, members, exceeded);
     for member in members {
@@ -29,7 +29,7 @@ pub(super) fn reasons(
     reasons
 }
 
-fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: u64) -> Vec<Reason> {
+fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: i64) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if exceeded > 0 {
         reasons.push(Reason::overall(

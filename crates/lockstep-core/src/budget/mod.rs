@@ -22,6 +22,7 @@ mod memory;
 mod observe;
 mod promise;
 mod remove;
+mod sequence;
 mod spec;
 
 pub use account::{Account, Condition, Figures, NotYet, Unit, account};

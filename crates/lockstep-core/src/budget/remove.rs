@@ -6,10 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, Entry, NotYet, Unit};
-use super::decide::{Sequence, Step};
 use super::memory::count;
 use super::observe::UnitKey;
 use super::promise::{LAPSE, Promise};
+use super::sequence::{Sequence, Step};
 use super::spec::Operation;
 use crate::snapshot::Uid;
 use crate::time::{Millis, Time};

@@ -1,0 +1,353 @@
+//! Groups inside a set: which may be opened, which are torn down, which are extra.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::coordinate;
+use crate::model::{Order, Spec, StrategyKind};
+use crate::number::Limits;
+use crate::observe::{Aims, Seen, count};
+use crate::roll::{Assigned, Held, Hold, Moves, Pace, Roll, Rolling, Why, roll};
+use crate::snapshot::Memory;
+use crate::time::{Millis, Time};
+use crate::unit::{At, STABLY, Standing, Unit, Wake};
+
+/// What is done with a group as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Its roles roll; nothing of it moves forward unless it is open.
+    Rolling {
+        /// It may move.
+        open: bool,
+        /// It is below the partition and stays old.
+        kept: bool,
+    },
+    /// Its instances stay at one revision.
+    Fixed(Fixed),
+    /// All of it goes.
+    Remove {
+        /// Why.
+        why: Why,
+        /// It was available.
+        paid: bool,
+    },
+    /// The last pods of it are on their way out, and nothing is created before they are gone.
+    Leaving,
+}
+
+/// The one revision of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fixed {
+    /// The target.
+    Target,
+    /// The stable one.
+    Old,
+    /// Whatever its instances have.
+    Own,
+}
+
+/// The facts of a group.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The group as a unit.
+    pub unit: Unit,
+    /// It has pods.
+    pub exists: bool,
+    /// Every role has its minimum available.
+    pub available: bool,
+    /// It is on its way between revisions.
+    pub in_update: bool,
+    /// Something eligible in it is not at the target.
+    pub needs_work: bool,
+}
+
+/// What was decided over the groups.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// What is done with each group.
+    pub modes: BTreeMap<u32, Mode>,
+    /// What the level of groups would do but may not.
+    pub held: Vec<Held>,
+    /// Surge groups to be created.
+    pub surge: BTreeSet<u32>,
+    /// Groups at the target, for the memory.
+    pub updated: u32,
+}
+
+/// Judges and decides over groups.
+pub struct Level<'a> {
+    /// The wish.
+    pub spec: &'a Spec,
+    /// The targets.
+    pub aims: &'a Aims,
+    /// The memory.
+    pub memory: &'a Memory,
+    /// The time.
+    pub now: Time,
+}
+
+impl Level<'_> {
+    /// The limits over groups.
+    pub fn limits(&self) -> Limits {
+        self.spec.strategy.limits(self.spec.replicas)
+    }
+
+    /// How many of the lowest groups stay old.
+    pub fn kept(&self) -> u32 {
+        self.spec.strategy.kept(self.spec.replicas)
+    }
+
+    /// The roles that change: those with another target than the stable revision, or with anything outdated.
+    pub fn changing(&self, seen: &BTreeMap<u32, Seen<'_>>) -> Vec<bool> {
+        let outdated = |index: usize| {
+            seen.values().any(|group| {
+                let desired = self.spec.roles[index].replicas;
+                group.roles[index].units.iter().any(|unit| unit.ordinal < desired && unit.outdated())
+            })
+        };
+        let changes = |(index, aim): (usize, &crate::observe::Aim)| {
+            aim.compass.old.is_some_and(|old| old != aim.compass.target) || outdated(index)
+        };
+        self.aims.roles.iter().enumerate().map(changes).collect()
+    }
+
+    /// The facts of one group.
+    pub fn facts(&self, group: &Seen<'_>, changing: &[bool], wake: &mut Wake) -> Facts {
+        let available = self.available(group);
+        let at = self.revision_of(group);
+        let kept = group.ordinal < self.kept();
+        let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
+        for (index, role) in self.spec.roles.iter().enumerate() {
+            let (limits, partition) = coordinate::limits(self.spec, role);
+            let compass = self.aims.roles[index].compass;
+            let partition = if compass.old.is_none() { 0 } else { partition };
+            let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
+            let units = &group.roles[index].units;
+            let end = role.replicas.saturating_add(limits.surge);
+            surging |= units.iter().any(|unit| {
+                (role.replicas..end).contains(&unit.ordinal) && unit.standing == Standing::Present
+            });
+            if !changing[index] || kept {
+                continue;
+            }
+            let total = role.replicas.saturating_sub(partition);
+            let at_target = count(units, |unit| eligible(unit) && unit.updated());
+            let done = count(units, |unit| eligible(unit) && unit.updated() && unit.available);
+            updated |= at_target > 0;
+            unfinished |= done < total;
+            needs_work |= at_target < total;
+        }
+        let in_update = (updated && unfinished) || surging;
+        let unit = self.unit(group, at, available, wake);
+        Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
+    }
+
+    fn unit(&self, group: &Seen<'_>, at: At, available: bool, wake: &mut Wake) -> Unit {
+        let stands = group.stands();
+        let since = self.memory.groups.get(&group.ordinal).and_then(|known| known.unavailable_since);
+        let since = since.unwrap_or(self.now);
+        if !available && stands {
+            wake.at(since + STABLY, self.now);
+        }
+        let standing = || group.instances().flat_map(|i| i.pods.iter()).filter(|pod| !pod.terminating);
+        Unit {
+            ordinal: group.ordinal,
+            standing: if stands { Standing::Present } else { Standing::Terminating },
+            at,
+            ready: available,
+            available: available && stands,
+            stably_broken: !available && stands && self.now.since(since) >= STABLY,
+            held: stands && !available && standing().all(|pod| pod.gated),
+            unscheduled: !available && standing().any(|pod| pod.bound.is_none()),
+            serves: stands && self.serves(group),
+            created: group.instances().flat_map(|i| &i.pods).map(|pod| pod.created).max().unwrap_or_default(),
+        }
+    }
+
+    /// Every role has its minimum available. A role the group's revision does not know yet is not asked for.
+    pub fn available(&self, group: &Seen<'_>) -> bool {
+        self.spec.roles.iter().enumerate().all(|(index, role)| {
+            let unknown =
+                self.recreates() && self.aims.roles[index].added && group.roles[index].units.is_empty();
+            (unknown && !group.is_gone()) || group.roles[index].available() >= role.needed()
+        })
+    }
+
+    fn serves(&self, group: &Seen<'_>) -> bool {
+        let roles = self.spec.roles.iter().zip(&group.roles).filter(|(role, _)| role.replicas > 0);
+        roles.clone().count() > 0 && roles.clone().all(|(_, seen)| seen.available() > 0)
+    }
+
+    fn recreates(&self) -> bool {
+        self.spec.strategy.kind == StrategyKind::GroupRecreate
+    }
+
+    /// Where a group stands as a whole. Instances of a role that does not change fit both revisions; then
+    /// the set's revision on the pods decides.
+    fn revision_of(&self, group: &Seen<'_>) -> At {
+        let (mut target, mut old) = (group.strangers.is_empty(), true);
+        let mut created_old = false;
+        for (index, role) in group.roles.iter().enumerate() {
+            let compass = self.aims.roles[index].compass;
+            for instance in &role.instances {
+                for pod in instance.pods.iter().filter(|pod| !pod.terminating) {
+                    target &= pod.revision == compass.target;
+                    old &= Some(pod.revision) == compass.old;
+                    created_old |= pod.set_revision == self.aims.set_old;
+                }
+            }
+            if self.recreates() && self.aims.roles[index].added && role.instances.is_empty() {
+                target = false;
+            }
+        }
+        let differs = self.aims.set_old != self.aims.set_target;
+        match (target, old) {
+            (true, true) if differs && created_old => At::Old,
+            (true, _) => At::Target,
+            (false, true) => At::Old,
+            (false, false) => At::Other,
+        }
+    }
+
+    /// What is done with each group.
+    pub fn decide(
+        &self,
+        seen: &BTreeMap<u32, Seen<'_>>,
+        facts: &BTreeMap<u32, Facts>,
+        permit: &mut dyn FnMut(u32) -> bool,
+    ) -> Groups {
+        match self.spec.strategy.kind {
+            StrategyKind::GroupRecreate => self.recreate(seen, facts, permit),
+            StrategyKind::RollingUpdate | StrategyKind::OnDelete => self.open(seen, facts, permit),
+        }
+    }
+
+    fn ask(&self) -> Roll {
+        let pace = match (self.spec.strategy.kind, self.spec.paused) {
+            (StrategyKind::OnDelete, _) => Pace::OnDelete,
+            (_, true) => Pace::Paused,
+            (_, false) => Pace::Go,
+        };
+        let reached = self.memory.reached.filter(|known| known.target == self.aims.set_target);
+        Roll {
+            desired: self.spec.replicas,
+            limits: self.limits(),
+            partition: self.kept(),
+            order: self.spec.strategy.order,
+            ceiling: None,
+            reached: reached.map_or(0, |known| known.count),
+            pace,
+            has_old: self.aims.roles.iter().any(|aim| aim.compass.old.is_some()),
+            unproven: self.aims.set_old != self.aims.set_target,
+            min_ready: Millis(0),
+            now: self.now,
+        }
+    }
+
+    /// GroupRecreate: groups are rolled as units.
+    fn recreate(
+        &self,
+        seen: &BTreeMap<u32, Seen<'_>>,
+        facts: &BTreeMap<u32, Facts>,
+        permit: &mut dyn FnMut(u32) -> bool,
+    ) -> Groups {
+        let units: Vec<Unit> = facts.values().filter(|facts| facts.exists).map(|facts| facts.unit).collect();
+        let Moves { recover, surge, remove, held, tally } = roll(&self.ask(), &units, permit);
+        let mut groups = Groups { held, surge: surge.into_iter().collect(), ..Groups::default() };
+        groups.updated = tally.updated;
+        for (&ordinal, facts) in facts {
+            let mode = match (facts.unit.standing, facts.unit.at) {
+                (Standing::Terminating, _) => Mode::Leaving,
+                (_, At::Target) => Mode::Fixed(Fixed::Target),
+                (_, At::Old) => Mode::Fixed(Fixed::Old),
+                _ => Mode::Fixed(Fixed::Own),
+            };
+            if seen.contains_key(&ordinal) && facts.exists {
+                groups.modes.insert(ordinal, mode);
+            }
+        }
+        for (ordinal, assigned) in recover {
+            let fixed = if assigned == Assigned::Target { Fixed::Target } else { Fixed::Old };
+            groups.modes.insert(ordinal, Mode::Fixed(fixed));
+        }
+        for removal in remove {
+            groups.modes.insert(removal.ordinal, Mode::Remove { why: removal.why, paid: removal.paid });
+        }
+        groups.modes.extend(groups.surge.iter().map(|g| (*g, Mode::Fixed(Fixed::Target))));
+        groups
+    }
+
+    /// RollingUpdate: moving a group means opening it.
+    fn open(
+        &self,
+        seen: &BTreeMap<u32, Seen<'_>>,
+        facts: &BTreeMap<u32, Facts>,
+        permit: &mut dyn FnMut(u32) -> bool,
+    ) -> Groups {
+        let ask = self.ask();
+        // A group in update may lose instances at any moment, so it is not counted on.
+        let counted_on = |facts: &Facts| Unit {
+            available: facts.unit.available && !facts.in_update,
+            serves: false,
+            ..facts.unit
+        };
+        let units: Vec<Unit> = facts.values().filter(|facts| facts.exists).map(counted_on).collect();
+        let tally = ask.tally(&units);
+        let mut rolling = Rolling::new(&ask, &units, tally, permit);
+        rolling.remove_excess();
+        let mut groups = Groups::default();
+        let open = self.opened(facts, &mut rolling.account, &mut groups.held);
+        rolling.surge();
+        let Moves { surge, remove, held, .. } = rolling.moves;
+        groups.held.extend(held);
+        groups.surge = surge.into_iter().collect();
+        for &ordinal in seen.keys() {
+            let mode = if ordinal >= self.spec.replicas {
+                Mode::Fixed(Fixed::Target)
+            } else {
+                Mode::Rolling { open: open.contains(&ordinal), kept: ordinal < self.kept() && ask.has_old }
+            };
+            groups.modes.insert(ordinal, mode);
+        }
+        for removal in remove {
+            groups.modes.insert(removal.ordinal, Mode::Remove { why: removal.why, paid: removal.paid });
+        }
+        groups.modes.extend(groups.surge.iter().map(|g| (*g, Mode::Fixed(Fixed::Target))));
+        groups
+    }
+
+    /// The groups that may move: those under way, and as many more as the limits allow.
+    fn opened(&self, facts: &BTreeMap<u32, Facts>, account: &mut i64, held: &mut Vec<Held>) -> BTreeSet<u32> {
+        let eligible = || facts.range(self.kept()..self.spec.replicas.max(self.kept()));
+        let mut open: BTreeSet<u32> = eligible().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
+        let most = self.limits().unavailable.max(1);
+        let mut in_update = u32::try_from(open.len()).unwrap_or(u32::MAX);
+        let mut waiting: Vec<(&u32, &Facts)> =
+            eligible().filter(|(_, f)| f.needs_work && !f.in_update).collect();
+        waiting.sort_by_key(|(_, facts)| self.rank(facts));
+        for (&ordinal, facts) in waiting {
+            let may = if facts.available { *account > 0 } else { in_update < most };
+            if !may || self.spec.paused {
+                if held.is_empty() {
+                    let waits_for = open.last().copied();
+                    held.push(Held { ordinal, by: Hold::Budget, waits_for });
+                }
+                continue;
+            }
+            *account -= i64::from(facts.available);
+            in_update += 1;
+            open.insert(ordinal);
+        }
+        open
+    }
+
+    /// Unscheduled first, then below the minimum, then by ordinal.
+    fn rank(&self, facts: &Facts) -> (bool, bool, u64, i64) {
+        let unit = facts.unit;
+        let (age, ordinal) = match self.spec.strategy.order {
+            Order::Descending => (0, -i64::from(unit.ordinal)),
+            Order::Ascending => (0, i64::from(unit.ordinal)),
+            Order::OldestFirst => (unit.created.0, i64::from(unit.ordinal)),
+        };
+        (!unit.unscheduled, facts.available, age, ordinal)
+    }
+}

@@ -1,0 +1,497 @@
+//! Inside one group: its roles are rolled under their ceilings, and what is lost comes back.
+
+use crate::blocked::Reason;
+use crate::coordinate::scaling::{self, Growth};
+use crate::coordinate::{self, Ceiling, Pauses, Progress};
+use crate::draft::{Draft, Rolled};
+use crate::group::{Fixed, Mode};
+use crate::model::{Progression, Role, RuleKind, StrategyKind};
+use crate::observe::{Seen, count, layout};
+use crate::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, PodSlot, Ungate};
+use crate::revision::Revision;
+use crate::roll::{Assigned, Moves, Pace, Roll, Why, roll};
+use crate::snapshot::{GroupMemory, Instance, Memory, Promotion, Reached};
+use crate::time::{Millis, Time};
+use crate::unit::{At, Standing, Unit};
+use crate::{batch, gang, start};
+
+impl Draft<'_> {
+    /// Rolls the roles of one group.
+    pub(crate) fn inside(&mut self, group: &Seen<'_>, mode: Mode) {
+        let mut memory = self.begin(group);
+        if self.terminate_gang(group, &mut memory) {
+            self.memory.groups.insert(group.ordinal, memory);
+            return;
+        }
+        let mut units: Vec<Vec<Unit>> = group.roles.iter().map(|role| role.units.clone()).collect();
+        self.restart(group, mode, &mut units, &mut memory);
+        let asks: Vec<Roll> = (0..self.spec.roles.len()).map(|role| self.ask(role, mode, &memory)).collect();
+        let ceilings = self.ceilings(group.ordinal, mode, &asks, &units, &mut memory);
+        let room = self.growing_room(&units, &mut memory);
+        let before = self.actions.len();
+        let mut rolled = Vec::with_capacity(asks.len());
+        for (role, ask) in asks.iter().enumerate() {
+            let ask = Roll { ceiling: ceilings[role].1.as_ref().map(|c| c.limit).or(ask.ceiling), ..*ask };
+            let moves = self.roll_role(group, role, &ask, &units[role]);
+            let tally = moves.tally;
+            self.remember_reached(role, &ask, tally.updated, &mut memory);
+            self.carry_out(group, role, mode, &moves, room[role], &memory);
+            self.block_role(group, role, mode, &ask, &moves, ceilings[role].1.as_ref());
+            rolled.push(Rolled { tally, progress: ceilings[role].0, ceiling: ceilings[role].1.clone() });
+        }
+        self.refill(group, &units, &memory, before);
+        self.lift_gates(group, &memory);
+        self.remove_strangers(group, mode, &rolled);
+        self.block_conflict(group, mode, &rolled, before);
+        self.rolled.insert(group.ordinal, rolled);
+        self.memory.groups.insert(group.ordinal, memory);
+    }
+
+    /// The memory of a group, begun anew when it has no pod left.
+    fn begin(&mut self, group: &Seen<'_>) -> GroupMemory {
+        let known = self.memory.groups.remove(&group.ordinal);
+        let seen_incarnation = group.instances().flat_map(|i| &i.pods).map(|pod| pod.incarnation).max();
+        let mut memory = known.unwrap_or_default();
+        memory.incarnation = memory.incarnation.max(seen_incarnation.unwrap_or(0));
+        if group.is_gone() {
+            let ordered = self.spec.roles.iter().any(|role| !role.starts_after.is_empty());
+            let sizes = self.spec.roles.iter().filter(|_| ordered).map(|r| (r.name.clone(), r.replicas));
+            memory = GroupMemory {
+                incarnation: memory.incarnation + 1,
+                unavailable_since: memory.unavailable_since,
+                reached: memory.reached,
+                pauses: memory.pauses,
+                start_sizes: sizes.collect(),
+                ..GroupMemory::default()
+            };
+        }
+        memory.incarnation = memory.incarnation.max(1);
+        let current = format!("{}/", self.aims.set_target);
+        memory.pauses.retain(|pause, _| pause.starts_with(&current));
+        let available = self.facts.get(&group.ordinal).is_some_and(|facts| facts.available);
+        memory.was_available |= available;
+        memory.unavailable_since = if available { None } else { memory.unavailable_since.or(Some(self.now)) };
+        gang::remember(self.spec, group, &mut memory);
+        batch::remember(self.spec, group, &mut memory);
+        start::remember(self.spec, group, &mut memory);
+        memory
+    }
+
+    /// What is asked of one role of a group, before the ceilings.
+    fn ask(&self, index: usize, mode: Mode, memory: &GroupMemory) -> Roll {
+        let role = &self.spec.roles[index];
+        let compass = self.aims.roles[index].compass;
+        let (mut limits, mut partition) = self.limits[index];
+        let has_old = compass.old.is_some();
+        let on_delete = [self.spec.strategy.kind, role.strategy.kind].contains(&StrategyKind::OnDelete);
+        let (pace, ceiling) = match mode {
+            Mode::Rolling { .. } if on_delete => (Pace::OnDelete, None),
+            Mode::Rolling { .. } if self.spec.paused => (Pace::Paused, None),
+            Mode::Rolling { open, .. } => (Pace::Go, (!open).then_some(0)),
+            _ => (Pace::Fixed, None),
+        };
+        if let Mode::Rolling { kept: true, .. } = mode {
+            partition = role.replicas;
+        }
+        if pace == Pace::Fixed {
+            limits.surge = 0;
+        }
+        let reached = memory.reached.get(&role.name).filter(|known| known.target == compass.target);
+        Roll {
+            desired: role.replicas,
+            limits,
+            partition,
+            order: role.strategy.order,
+            ceiling,
+            reached: reached.map_or(0, |known| known.count),
+            pace,
+            has_old: has_old && pace != Pace::Fixed,
+            unproven: compass.old != Some(compass.target),
+            min_ready: role.min_ready,
+            now: self.now,
+        }
+    }
+
+    /// How far each role has come, and what the rules allow. A closed group has no rules to ask.
+    fn ceilings(
+        &mut self,
+        group: u32,
+        mode: Mode,
+        asks: &[Roll],
+        units: &[Vec<Unit>],
+        memory: &mut GroupMemory,
+    ) -> Vec<(Progress, Option<Ceiling>)> {
+        let progress: Vec<Progress> = asks
+            .iter()
+            .zip(units)
+            .zip(&self.aims.roles)
+            .map(|((ask, units), aim)| {
+                let tally = ask.tally(units);
+                Progress {
+                    desired: ask.desired,
+                    eligible: ask.eligible(),
+                    ready: tally.updated_ready,
+                    settled: aim.compass.old == Some(aim.compass.target) && tally.outdated == 0,
+                }
+            })
+            .collect();
+        if !matches!(mode, Mode::Rolling { open: true, .. }) || self.spec.paused {
+            return progress.into_iter().map(|p| (p, None)).collect();
+        }
+        let mut book = PauseBook {
+            spec: self.spec,
+            promoted: &self.memory,
+            target: self.aims.set_target,
+            group,
+            memory,
+            now: self.now,
+            wake: &mut self.wake,
+        };
+        let ceilings = coordinate::ceilings(self.spec, &progress, &mut book);
+        progress.into_iter().zip(ceilings).collect()
+    }
+
+    fn roll_role(&mut self, group: &Seen<'_>, role: usize, ask: &Roll, units: &[Unit]) -> Moves {
+        let accounts = &mut self.accounts;
+        let mut permit = |ordinal: u32| {
+            let Some(instance) = group.roles[role].instance(ordinal) else { return true };
+            let pods = instance.pods.iter().filter(|pod| !pod.terminating).map(|pod| &pod.uid);
+            accounts.is_empty() || crate::budget::remove_all(accounts, pods).is_ok()
+        };
+        roll(ask, units, &mut permit)
+    }
+
+    fn remember_reached(&self, index: usize, ask: &Roll, updated: u32, memory: &mut GroupMemory) {
+        let name = &self.spec.roles[index].name;
+        if !self.changing[index] {
+            memory.reached.remove(name);
+            return;
+        }
+        let best = ask.reached.max(updated);
+        if best > 0 {
+            let target = self.aims.roles[index].compass.target;
+            memory.reached.insert(name.clone(), Reached { target, count: best });
+        } else {
+            memory.reached.remove(name);
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        group: &Seen<'_>,
+        index: usize,
+        mode: Mode,
+        moves: &Moves,
+        mut room: u32,
+        memory: &GroupMemory,
+    ) {
+        let role = &self.spec.roles[index];
+        for removal in &moves.remove {
+            let why = match removal.why {
+                Why::Update => DeleteWhy::Update,
+                Why::Repair => DeleteWhy::Repair,
+                Why::Mixed => DeleteWhy::Mixed,
+                Why::Excess => DeleteWhy::Excess,
+                Why::SurgeDone => DeleteWhy::SurgeDone,
+                Why::SurgeOutdated => DeleteWhy::SurgeOutdated,
+            };
+            if let Some(instance) = group.roles[index].instance(removal.ordinal) {
+                self.push_delete(group.ordinal, &role.name, instance, removal.paid, why);
+            }
+        }
+        if self.not_in_its_revision(index, mode) {
+            return;
+        }
+        let grown = memory.grown.get(&role.name).copied();
+        for &(ordinal, assigned) in &moves.recover {
+            if grown.is_some_and(|grown| ordinal >= grown) {
+                if room == 0 {
+                    self.block_growth(group.ordinal, role, ordinal);
+                    break;
+                }
+                room -= 1;
+            }
+            let revisions = self.revisions(group, index, mode, assigned);
+            self.create(group.ordinal, index, ordinal, revisions, CreateWhy::Recover, memory);
+        }
+        for &ordinal in &moves.surge {
+            let target = (self.aims.roles[index].compass.target, self.aims.set_target);
+            self.create(group.ordinal, index, ordinal, target, CreateWhy::Surge, memory);
+        }
+    }
+
+    /// A role that came into the spec later has no place in a group that is still at the old revision.
+    fn not_in_its_revision(&self, index: usize, mode: Mode) -> bool {
+        let recreated = self.spec.strategy.kind == StrategyKind::GroupRecreate;
+        recreated && self.aims.roles[index].added && mode != Mode::Fixed(Fixed::Target)
+    }
+
+    /// The revisions a gone ordinal returns at: the role's and the set's.
+    fn revisions(
+        &self,
+        group: &Seen<'_>,
+        index: usize,
+        mode: Mode,
+        assigned: Assigned,
+    ) -> (Revision, Revision) {
+        let compass = self.aims.roles[index].compass;
+        let target = (compass.target, self.aims.set_target);
+        let old = compass.old.map_or(target, |old| (old, self.aims.set_old));
+        match (mode, assigned) {
+            (Mode::Fixed(Fixed::Target), _) => target,
+            (Mode::Fixed(Fixed::Old), _) | (Mode::Rolling { .. }, Assigned::Old) => old,
+            (Mode::Fixed(Fixed::Own), _) => self.own_revisions(group, index).unwrap_or(old),
+            _ => target,
+        }
+    }
+
+    /// The revisions of a group that is kept whole at some revision of its own.
+    fn own_revisions(&self, group: &Seen<'_>, index: usize) -> Option<(Revision, Revision)> {
+        let role = &self.spec.roles[index].name;
+        let set = group.instances().flat_map(|i| &i.pods).find(|pod| !pod.terminating)?.set_revision;
+        let known = self.memory.sets.get(&set).and_then(|roles| roles.get(role)).copied();
+        let standing = || {
+            let pods = group.roles[index].instances.iter().flat_map(|i| &i.pods);
+            pods.into_iter().find(|pod| !pod.terminating).map(|pod| pod.revision)
+        };
+        Some((known.or_else(standing)?, set))
+    }
+
+    fn create(
+        &mut self,
+        group: u32,
+        index: usize,
+        ordinal: u32,
+        revisions: (Revision, Revision),
+        why: CreateWhy,
+        memory: &GroupMemory,
+    ) {
+        let role = &self.spec.roles[index];
+        let members = layout(self.snapshot, role, revisions.0).unwrap_or(&role.members);
+        let slot = |member: &crate::model::Member, k| PodSlot { member: member.name.clone(), index: k };
+        let pods = members.iter().flat_map(|m| (0..m.count).map(move |k| slot(m, k))).collect();
+        self.push_create(group, role, ordinal, revisions, pods, why, memory);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn push_create(
+        &mut self,
+        group: u32,
+        role: &Role,
+        ordinal: u32,
+        (revision, set_revision): (Revision, Revision),
+        pods: Vec<PodSlot>,
+        why: CreateWhy,
+        memory: &GroupMemory,
+    ) {
+        let refill = why == CreateWhy::Refill;
+        let gated = self.gate(role, ordinal, memory).is_some();
+        let gang = gang::gang_of(self.spec, memory, role, ordinal).filter(|_| !refill || role.pods() <= 1);
+        self.actions.push(Action::Create(Create {
+            of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
+            revision,
+            set_revision,
+            incarnation: memory.incarnation,
+            pods,
+            refill,
+            gated,
+            gang,
+            batches: batch::batches(self.spec, &role.name, ordinal),
+            why,
+        }));
+    }
+
+    /// What holds an instance back with a gate.
+    pub(crate) fn gate(&self, role: &Role, ordinal: u32, memory: &GroupMemory) -> Option<Reason> {
+        if start::waits(self.spec, memory, role).is_some() {
+            return Some(Reason::StartOrder);
+        }
+        if batch::waits(self.spec, memory, &role.name, ordinal).is_some() {
+            return Some(Reason::BatchNotReady);
+        }
+        gang::waits(self.spec, memory, role, ordinal).then_some(Reason::GangNotScheduled)
+    }
+
+    /// A unit with pods missing gets them, at the revision of those that stand.
+    fn refill(&mut self, group: &Seen<'_>, units: &[Vec<Unit>], memory: &GroupMemory, before: usize) {
+        let doomed: std::collections::BTreeSet<(usize, u32)> = self.actions[before..]
+            .iter()
+            .filter_map(|action| match action {
+                Action::Delete(delete) => Some((self.spec.role_index(&delete.of.role)?, delete.of.instance)),
+                _ => None,
+            })
+            .collect();
+        for (index, role) in self.spec.roles.iter().enumerate() {
+            for (unit, instance) in units[index].iter().zip(&group.roles[index].instances) {
+                let stays = unit.standing == Standing::Present && unit.at != At::Mixed;
+                let Some(first) = instance.pods.iter().find(|pod| !pod.terminating) else { continue };
+                let Some(members) = layout(self.snapshot, role, first.revision) else { continue };
+                let whole: u32 = members.iter().map(|member| member.count).sum();
+                if !stays || instance.pods.len() >= whole as usize || doomed.contains(&(index, unit.ordinal))
+                {
+                    continue;
+                }
+                let revisions = (first.revision, first.set_revision);
+                let missing = missing(instance, members);
+                self.push_create(
+                    group.ordinal,
+                    role,
+                    unit.ordinal,
+                    revisions,
+                    missing,
+                    CreateWhy::Refill,
+                    memory,
+                );
+            }
+        }
+    }
+
+    fn lift_gates(&mut self, group: &Seen<'_>, memory: &GroupMemory) {
+        for (index, role) in self.spec.roles.iter().enumerate() {
+            for instance in &group.roles[index].instances {
+                let gated: Vec<_> =
+                    instance.pods.iter().filter(|pod| pod.gated && !pod.terminating).collect();
+                if gated.is_empty() {
+                    continue;
+                }
+                match self.gate(role, instance.instance, memory) {
+                    Some(reason) => self.block_gate(group, role, instance.instance, reason, memory),
+                    None => {
+                        let of = InstanceRef {
+                            group: group.ordinal,
+                            role: role.name.clone(),
+                            instance: instance.instance,
+                        };
+                        let uids = gated.into_iter().map(|pod| pod.uid.clone()).collect();
+                        self.actions.push(Action::Ungate(Ungate { of, uids }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many instances of each role may still be added while roles grow side by side.
+    fn growing_room(&self, units: &[Vec<Unit>], memory: &mut GroupMemory) -> Vec<u32> {
+        let mut room = vec![u32::MAX; self.spec.roles.len()];
+        let mut grown = std::mem::take(&mut memory.grown);
+        for rule in &self.spec.rules {
+            let RuleKind::Scaling(scaling) = &rule.kind else { continue };
+            let counted = |unit: &Unit| match scaling.progression {
+                Progression::OrderReady => unit.ready,
+                Progression::OrderScheduled => unit.ready || !unit.unscheduled,
+            };
+            let growth: Vec<Growth> = self
+                .spec
+                .roles
+                .iter()
+                .zip(units)
+                .map(|(role, units)| Growth {
+                    desired: role.replicas,
+                    counted: count(units, |unit| {
+                        unit.ordinal < role.replicas && unit.standing == Standing::Present && counted(unit)
+                    }),
+                })
+                .collect();
+            for (role, limit) in scaling::ceilings(self.spec, scaling, &growth) {
+                let desired = self.spec.roles[role].replicas;
+                let existing = count(&units[role], |unit| unit.ordinal < desired);
+                room[role] = room[role].min(limit.saturating_sub(existing));
+            }
+            for name in &scaling.roles {
+                let Some(role) = self.spec.role_index(name) else { continue };
+                let desired = self.spec.roles[role].replicas;
+                let highest = units[role].iter().rev().find(|unit| unit.ordinal < desired);
+                let filled = highest.map_or(0, |unit| unit.ordinal + 1);
+                let known = grown.remove(name).unwrap_or(0).min(desired).max(filled);
+                memory.grown.insert(name.clone(), known);
+            }
+        }
+        room
+    }
+
+    /// A role removed from the spec goes only when the others are complete, within its own limit.
+    fn remove_strangers(&mut self, group: &Seen<'_>, mode: Mode, rolled: &[Rolled]) {
+        if group.strangers.is_empty() || matches!(mode, Mode::Fixed(Fixed::Old | Fixed::Own)) {
+            return;
+        }
+        if let Mode::Rolling { kept: true, .. } = mode {
+            return;
+        }
+        let complete = rolled.iter().all(|r| r.tally.updated_available >= r.progress.eligible);
+        let mut names: Vec<_> = group.strangers.iter().map(|(name, _)| *name).collect();
+        names.dedup();
+        for name in names {
+            let instances: Vec<&Instance> =
+                group.strangers.iter().filter(|(n, _)| *n == name).map(|(_, instance)| *instance).collect();
+            if !complete || self.spec.paused {
+                let what = format!("{}/{name}", self.group_name(group.ordinal));
+                let message =
+                    format!("{name} is no longer in the spec and goes when the other roles are complete");
+                let at = (Some(group.ordinal), Some(name));
+                self.block(at, what, Reason::RoleRemoval, "roles".to_owned(), message);
+                continue;
+            }
+            let limit = self.memory.roles.get(name).map_or(1, |known| known.max_unavailable.max(1));
+            let leaves = |i: &&&Instance| i.pods.iter().all(|pod| pod.terminating);
+            let leaving = u32::try_from(instances.iter().filter(leaves).count()).unwrap_or(u32::MAX);
+            let mut room = limit.saturating_sub(leaving);
+            for instance in instances.into_iter().rev() {
+                let ready = instance.pods.iter().any(|pod| pod.is_ready());
+                if (ready && room == 0) || self.charge(instance).is_err() {
+                    continue;
+                }
+                room -= u32::from(ready);
+                self.push_delete(group.ordinal, name, instance, ready, DeleteWhy::RoleRemoved);
+            }
+        }
+    }
+}
+
+fn missing(instance: &Instance, members: &[crate::model::Member]) -> Vec<PodSlot> {
+    let has = |member: &crate::model::Member, k: u32| {
+        instance.pods.iter().any(|pod| pod.index == k && (members.len() == 1 || pod.member == member.name))
+    };
+    members
+        .iter()
+        .flat_map(|member| (0..member.count).map(move |k| (member, k)))
+        .filter(|(member, k)| !has(member, *k))
+        .map(|(member, k)| PodSlot { member: member.name.clone(), index: k })
+        .collect()
+}
+
+struct PauseBook<'a> {
+    spec: &'a crate::model::Spec,
+    promoted: &'a Memory,
+    target: Revision,
+    group: u32,
+    memory: &'a mut GroupMemory,
+    now: Time,
+    wake: &'a mut crate::unit::Wake,
+}
+
+impl Pauses for PauseBook<'_> {
+    fn hold(&mut self, rule: usize, step: usize, duration: Option<Millis>) -> Option<Option<Time>> {
+        let name = &self.spec.rules[rule].name;
+        let promotion = |group| Promotion {
+            target: self.target,
+            rule: name.clone(),
+            step: u32::try_from(step).unwrap_or(u32::MAX),
+            group,
+        };
+        let promoted = [None, Some(self.group)].map(promotion);
+        if promoted.iter().any(|promotion| self.promoted.promoted.contains(promotion)) {
+            return None;
+        }
+        let key = format!("{}/{name}/{step}", self.target);
+        let since = *self.memory.pauses.entry(key).or_insert(self.now);
+        let until = duration.map(|length| since + length);
+        match until {
+            Some(until) if until <= self.now => None,
+            Some(until) => {
+                self.wake.at(until, self.now);
+                Some(Some(until))
+            }
+            None => Some(None),
+        }
+    }
+}

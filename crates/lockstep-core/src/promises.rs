@@ -1,0 +1,347 @@
+//! What always holds, as checks over a trace. Read this first.
+//!
+//! Nothing here knows how the planner works: a trace says what was wished for and what happened to every
+//! instance, and every promise is recomputed from that alone. What the engine could not know yet, because
+//! its view lagged, is held in its favour; losses caused by the world are not its doing, its own moves are.
+
+mod history;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use self::history::{History, Instance, number};
+use crate::model::{Role, RuleKind, Skew, Spec, Step, StrategyKind};
+use crate::number::{Ratio, update_to};
+use crate::revision::Revision;
+use crate::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
+
+/// A promise that was broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// When, in milliseconds.
+    pub t: u64,
+    /// Which promise.
+    pub promise: Promise,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} ms: {:?}: {}", self.t, self.promise, self.detail)
+    }
+}
+
+/// The promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// The engine never deletes an available instance when that leaves fewer than `d - maxUnavailable`.
+    Floor,
+    /// The same over groups: opened or recreated only while enough others are available.
+    GroupFloor,
+    /// The engine creates nothing at an ordinal of `d + maxSurge` or above.
+    SurgeCeiling,
+    /// No move takes the updated fractions further apart than `max(maxSkew, 1/d)`.
+    SkewBound,
+    /// No role goes beyond what the steps have reached.
+    StepOrder,
+    /// Below the partition nothing is created at the new revision.
+    PartitionUntouched,
+    /// A revision that is available nowhere takes at most `max(1, maxUnavailable)` instances.
+    Containment,
+    /// Two revisions never stand in one recreated group.
+    RecreateBarrier,
+    /// At the end the ordinals are exactly those wished for.
+    NoHoles,
+    /// Once the faults have stopped, the rollout comes to its end.
+    Convergence,
+}
+
+/// Checks a trace, event by event.
+#[derive(Debug, Default)]
+pub struct Checker {
+    history: History,
+    torn_down: BTreeSet<(u64, u32)>,
+    broken: Vec<Broken>,
+}
+
+impl Checker {
+    /// What was broken so far.
+    pub fn broken(&self) -> &[Broken] {
+        &self.broken
+    }
+
+    /// Takes the next event.
+    pub fn see(&mut self, event: &Event) {
+        let t = event.t;
+        match &event.what {
+            What::Spec(wish) => self.wish(wish),
+            What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
+            What::Ready { of, .. } => {
+                if let Some(instance) = self.history.instances.get_mut(of) {
+                    instance.ready_since = Some(t);
+                    instance.lost_at = None;
+                }
+            }
+            What::Unready { of, by, .. } => self.history.lose(t, of, *by, false),
+            What::Delete { of, by, why, .. } => {
+                self.history.learn_stable(&of.role, t);
+                if *by == By::Engine {
+                    self.engine_deletes(t, of, why);
+                }
+                self.history.lose(t, of, *by, true);
+            }
+            What::Gone { of, .. } => {
+                if let Some(instance) = self.history.instances.remove(of)
+                    && let Some(lost) = instance.lost_at
+                    && self.history.lag() > 0
+                {
+                    self.history.gone.push((t.max(lost), of.clone(), instance));
+                }
+            }
+            What::End { outcome } => self.end(t, *outcome),
+            What::Scheduled { .. } | What::Gate { .. } | What::Ungate { .. } | What::Blocked { .. } => {}
+        }
+    }
+
+    fn fail(&mut self, t: u64, promise: Promise, detail: String) {
+        self.broken.push(Broken { t, promise, detail });
+    }
+
+    fn wish(&mut self, wish: &SpecEvent) {
+        let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
+        self.history.only_recreated =
+            recreates && (self.history.wish.is_none() || self.history.only_recreated);
+        self.history.stable = wish.stable.clone();
+        self.history.wish = Some(wish.clone());
+    }
+
+    fn create(&mut self, t: u64, of: &Subject, revision: Revision, set_revision: Revision) {
+        self.history.learn_stable(&of.role, t);
+        let fresh = Instance {
+            revision,
+            set_revision,
+            ready_since: None,
+            lost_at: None,
+            was_ready: false,
+            leaving: false,
+        };
+        self.recreate_barrier(t, of, set_revision);
+        self.history.instances.insert(of.clone(), fresh);
+        let Some(spec) = self.history.spec().cloned() else { return };
+        let Some(role) = spec.role(&of.role).cloned() else { return };
+        self.surge_ceiling(t, of, &spec, &role);
+        let rolls = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
+        let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
+        if !new || !rolls {
+            return;
+        }
+        let (limits, partition) = self.history.limits(&role, of.group);
+        if of.instance < partition {
+            self.fail(t, Promise::PartitionUntouched, format!("{of:?} at {revision}, partition {partition}"));
+        }
+        if of.instance >= role.replicas || of.instance < partition {
+            return;
+        }
+        self.containment(t, of, &role, limits.unavailable.max(1));
+        let updated = self.history.updated(of.group, &role, t, false);
+        let best = self.history.best.entry((of.group, role.name.clone())).or_insert((revision, 0));
+        let before = if best.0 == revision { best.1 } else { 0 };
+        *best = (revision, before.max(updated));
+        if updated <= before {
+            // A unit that had been updated comes back as it was: that is no progress.
+            return;
+        }
+        for rule in &spec.rules {
+            match &rule.kind {
+                RuleKind::RollingUpdate(skew) if skew.roles.contains(&role.name) => {
+                    self.skew_bound(t, of.group, &spec, skew, &role, updated);
+                }
+                RuleKind::Steps(steps) => self.step_order(t, of.group, &spec, steps, &role, updated),
+                _ => {}
+            }
+        }
+    }
+
+    fn surge_ceiling(&mut self, t: u64, of: &Subject, spec: &Spec, role: &Role) {
+        let surge = self.history.limits(role, of.group).0.surge;
+        let groups = spec.replicas + spec.strategy.limits(spec.replicas).surge;
+        if of.instance >= role.replicas + surge || of.group >= groups {
+            self.fail(
+                t,
+                Promise::SurgeCeiling,
+                format!("{of:?}: {} and {surge} more may stand", role.replicas),
+            );
+        }
+    }
+
+    fn containment(&mut self, t: u64, of: &Subject, role: &Role, most: u32) {
+        let target = self.history.target(&role.name);
+        let updated = || self.history.of(of.group, &role.name).filter(|(_, x)| Some(x.revision) == target);
+        let proven = updated().any(|(_, x)| self.history.seems_available(x, role, t));
+        let eligible = self.history.limits(role, of.group).1..role.replicas;
+        let unproven = updated().filter(|(i, x)| eligible.contains(i) && !x.leaving).count();
+        if !proven && number(unproven) > most {
+            self.fail(t, Promise::Containment, format!("{of:?} makes {unproven}, at most {most}"));
+        }
+    }
+
+    fn skew_bound(&mut self, t: u64, group: u32, spec: &Spec, skew: &Skew, role: &Role, updated: u32) {
+        let roles = || skew.roles.iter().filter_map(|name| spec.role(name)).filter(|role| role.replicas > 0);
+        let smallest = roles().map(|role| role.replicas).min().unwrap_or(1);
+        let bound = Ratio::of_skew(skew.max_skew, smallest).max(Ratio::new(1, u64::from(smallest)));
+        let share = Ratio::new(u64::from(updated), u64::from(role.replicas));
+        for other in roles().filter(|other| other.name != role.name) {
+            if !self.history.changes(&other.name) {
+                continue;
+            }
+            let eligible = other.replicas.saturating_sub(self.history.limits(other, group).1);
+            if self.history.updated_ready(group, other, t) >= eligible {
+                continue;
+            }
+            let behind = self.history.updated(group, other, t, true);
+            if !share.within(Ratio::new(u64::from(behind), u64::from(other.replicas)), bound) {
+                let detail = format!(
+                    "group {group}: {} {updated}/{} while {} is at {behind}/{}, maxSkew {}",
+                    role.name, role.replicas, other.name, other.replicas, skew.max_skew
+                );
+                self.fail(t, Promise::SkewBound, detail);
+            }
+        }
+    }
+
+    fn step_order(&mut self, t: u64, group: u32, spec: &Spec, steps: &[Step], role: &Role, updated: u32) {
+        let mut allowed = 0;
+        let mut named = false;
+        let asks = steps.iter().filter_map(|step| match step {
+            Step::Update { role, to } => Some((spec.role(role)?, *to)),
+            Step::Pause { .. } => None,
+        });
+        for (of, to) in asks {
+            let eligible = of.replicas.saturating_sub(self.history.limits(of, group).1);
+            let target = update_to(to, of.replicas, eligible);
+            if of.name == role.name {
+                allowed = target.max(allowed);
+                named = true;
+            }
+            if self.history.changes(&of.name) && self.history.updated_ready(group, of, t) < target {
+                let later =
+                    steps.iter().any(|s| matches!(s, Step::Update { role: r, .. } if *r == role.name));
+                if updated > allowed && (named || later) {
+                    let detail =
+                        format!("group {group}: {} at {updated}, the steps allow {allowed}", role.name);
+                    self.fail(t, Promise::StepOrder, detail);
+                }
+                return;
+            }
+        }
+    }
+
+    fn recreate_barrier(&mut self, t: u64, of: &Subject, set_revision: Revision) {
+        if !self.history.only_recreated {
+            return;
+        }
+        let in_group = |other: &&Subject| other.group == of.group && *other != of;
+        let other =
+            self.history.instances.keys().filter(in_group).find(|other| {
+                self.history.instances.get(other).is_some_and(|x| x.set_revision != set_revision)
+            });
+        if let Some(other) = other {
+            let detail = format!("{of:?} at set revision {set_revision} while {other:?} has another");
+            self.fail(t, Promise::RecreateBarrier, detail);
+        }
+    }
+
+    fn engine_deletes(&mut self, t: u64, of: &Subject, why: &str) {
+        let Some(spec) = self.history.spec().cloned() else { return };
+        let whole_group = why == "Recreate" || of.group >= spec.replicas;
+        if whole_group {
+            self.group_floor(t, of.group, &spec);
+            return;
+        }
+        let Some(role) = spec.role(&of.role).cloned() else { return };
+        let Some(instance) = self.history.instances.get(of).copied() else { return };
+        if self.history.is_available(&instance, &role, t) {
+            let floor = role.replicas.saturating_sub(self.history.limits(&role, of.group).0.unavailable);
+            let left = self.history.available_without(of.group, &role, Some(of.instance), t);
+            if left < floor {
+                self.fail(
+                    t,
+                    Promise::Floor,
+                    format!("{of:?} ({why}) leaves {left} available, {floor} must stay"),
+                );
+            }
+            if why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
+                self.fail(t, Promise::PartitionUntouched, format!("{of:?} was deleted for the update"));
+            }
+        }
+        if matches!(why, "Update" | "Repair") && spec.strategy.kind == StrategyKind::RollingUpdate {
+            self.opening(t, of.group, &spec);
+        }
+    }
+
+    /// A group that is opened leaves enough others that are available and not under way themselves.
+    fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
+        if self.history.in_update(group, t) {
+            return;
+        }
+        let most = spec.strategy.limits(spec.replicas).unavailable;
+        let others: Vec<u32> = self.history.groups().into_iter().filter(|other| *other != group).collect();
+        let counted_on =
+            others.iter().filter(|g| self.history.group_available(**g, t) && !self.history.in_update(**g, t));
+        let enough = number(counted_on.count()) >= spec.replicas.saturating_sub(most);
+        let under_way =
+            others.iter().filter(|g| **g < spec.replicas && self.history.in_update(**g, t)).count();
+        let broken = !self.history.group_available(group, t) && number(under_way) < most.max(1);
+        // A group that had a unit on its way out a moment ago was open already.
+        let open_already =
+            spec.roles.iter().any(|role| self.history.of(group, &role.name).any(|(_, x)| x.leaving));
+        if !enough && !broken && !open_already {
+            self.fail(
+                t,
+                Promise::GroupFloor,
+                format!("group {group} is opened, {under_way} others are in update"),
+            );
+        }
+    }
+
+    /// A whole group is torn down only while enough others are available and serve.
+    fn group_floor(&mut self, t: u64, group: u32, spec: &Spec) {
+        if !self.torn_down.insert((t, group)) {
+            return;
+        }
+        let floor = spec.replicas.saturating_sub(spec.strategy.limits(spec.replicas).unavailable);
+        let others: Vec<u32> = self.history.groups().into_iter().filter(|other| *other != group).collect();
+        let available = others.iter().filter(|g| self.history.group_available(**g, t)).count();
+        let serving = others.iter().filter(|g| self.history.group_serves(**g, t)).count();
+        let costs = self.history.group_available(group, t) && number(available) < floor;
+        let stops = group < spec.replicas && self.history.group_serves(group, t) && number(serving) < floor;
+        if costs || stops {
+            let detail =
+                format!("group {group} goes, {available} others available, {serving} serve, floor {floor}");
+            self.fail(t, Promise::GroupFloor, detail);
+        }
+    }
+
+    fn end(&mut self, t: u64, outcome: End) {
+        if !outcome.is_good() {
+            if outcome != End::Paused {
+                self.fail(t, Promise::Convergence, format!("ended {outcome:?}"));
+            }
+            return;
+        }
+        let Some(spec) = self.history.spec().cloned() else { return };
+        let wished = spec.roles.iter().flat_map(|role| {
+            (0..spec.replicas).flat_map(move |group| {
+                (0..role.replicas).map(move |i| Subject { group, role: role.name.clone(), instance: i })
+            })
+        });
+        let wished: BTreeSet<Subject> = wished.collect();
+        let standing: BTreeSet<Subject> = self.history.instances.keys().cloned().collect();
+        if wished != standing {
+            let missing: Vec<_> = wished.difference(&standing).take(3).collect();
+            let extra: Vec<_> = standing.difference(&wished).take(3).collect();
+            self.fail(t, Promise::NoHoles, format!("missing {missing:?}, extra {extra:?}"));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a trace has said so far: instances, and what of them the engine could know.
+
+use std::collections::BTreeMap;
+
+use crate::coordinate;
+use crate::model::{Role, Spec, StrategyKind};
+use crate::names::RoleName;
+use crate::number::Limits;
+use crate::revision::Revision;
+use crate::simulate::trace::{By, SpecEvent, Subject};
+
+/// An instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Instance {
+    /// The role's revision.
+    pub revision: Revision,
+    /// The set's revision.
+    pub set_revision: Revision,
+    /// Ready since.
+    pub ready_since: Option<u64>,
+    /// The world took it at this time, and the engine may not know yet.
+    pub lost_at: Option<u64>,
+    /// It was ready when the world took it.
+    pub was_ready: bool,
+    /// On its way out.
+    pub leaving: bool,
+}
+
+/// The state of things at one moment.
+#[derive(Debug, Default)]
+pub struct History {
+    /// What is wished for.
+    pub wish: Option<SpecEvent>,
+    /// The stable revision of each role.
+    pub stable: BTreeMap<RoleName, Revision>,
+    /// What stands, terminating ones included.
+    pub instances: BTreeMap<Subject, Instance>,
+    /// What the world took away for good lately.
+    pub gone: Vec<(u64, Subject, Instance)>,
+    /// Per group and role: the target, and how many were updated at best under it.
+    pub best: BTreeMap<(u32, RoleName), (Revision, u32)>,
+    /// Every wish so far recreated groups.
+    pub only_recreated: bool,
+}
+
+impl History {
+    /// The wish, if one was told.
+    pub fn spec(&self) -> Option<&Spec> {
+        self.wish.as_ref().map(|wish| &wish.spec)
+    }
+
+    /// How far the engine's view may lag behind.
+    pub fn lag(&self) -> u64 {
+        self.wish.as_ref().map_or(0, |wish| wish.lag)
+    }
+
+    /// The revision a role is to have.
+    pub fn target(&self, role: &RoleName) -> Option<Revision> {
+        self.wish.as_ref()?.targets.get(role).copied()
+    }
+
+    /// The role is on its way from a stable revision to another.
+    pub fn changes(&self, role: &RoleName) -> bool {
+        self.stable.get(role).is_some_and(|stable| Some(*stable) != self.target(role))
+    }
+
+    /// Limits and partition of a role in a group.
+    pub fn limits(&self, role: &Role, group: u32) -> (Limits, u32) {
+        let Some(spec) = self.spec() else { return (Limits { unavailable: 0, surge: 0 }, 0) };
+        let (mut limits, mut partition) = coordinate::limits(spec, role);
+        if group < spec.strategy.kept(spec.replicas) {
+            partition = role.replicas;
+        }
+        if spec.strategy.kind == StrategyKind::GroupRecreate || group >= spec.replicas {
+            limits.surge = 0;
+        }
+        if !self.stable.contains_key(&role.name) {
+            partition = 0;
+        }
+        (limits, partition)
+    }
+
+    /// The instances of a role in a group.
+    pub fn of<'a>(&'a self, group: u32, role: &'a RoleName) -> impl Iterator<Item = (u32, &'a Instance)> {
+        let first = Subject { group, role: role.clone(), instance: 0 };
+        self.instances
+            .range(first..)
+            .take_while(move |(of, _)| of.group == group && of.role == *role)
+            .map(|(of, instance)| (of.instance, instance))
+    }
+
+    /// Available now, as far as the engine can know: what the world took a moment ago counts for it.
+    pub fn seems_available(&self, instance: &Instance, role: &Role, t: u64) -> bool {
+        self.is_available(instance, role, t)
+            || (instance.was_ready && instance.lost_at.is_some_and(|lost| lost + self.lag() >= t))
+    }
+
+    /// Available now.
+    pub fn is_available(&self, instance: &Instance, role: &Role, t: u64) -> bool {
+        !instance.leaving && instance.ready_since.is_some_and(|since| since + role.min_ready.0 <= t)
+    }
+
+    /// How many instances of a role seem available in a group, one left out.
+    pub fn available_without(&self, group: u32, role: &Role, without: Option<u32>, t: u64) -> u32 {
+        let standing = self.of(group, &role.name);
+        let standing =
+            standing.filter(|(i, _)| Some(*i) != without).filter(|(_, x)| self.seems_available(x, role, t));
+        number(standing.count() + self.lately_gone(group, role, t, |x| x.was_ready).count())
+    }
+
+    /// What the world took and the engine may still see.
+    fn lately_gone<'a>(
+        &'a self,
+        group: u32,
+        role: &'a Role,
+        t: u64,
+        which: impl Fn(&Instance) -> bool + 'a,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let recent = move |(lost, of, x): &&(u64, Subject, Instance)| {
+            of.group == group
+                && of.role == role.name
+                && lost + self.lag() >= t
+                && self.lag() > 0
+                && which(x)
+                && !self.instances.contains_key(of)
+        };
+        self.gone.iter().filter(recent).map(|(_, of, _)| of.instance)
+    }
+
+    /// Eligible instances at the target that stand: `c`; with what the engine may still see, if so asked.
+    pub fn updated(&self, group: u32, role: &Role, t: u64, lenient: bool) -> u32 {
+        let Some(target) = self.target(&role.name) else { return 0 };
+        let eligible = self.limits(role, group).1..role.replicas;
+        let stands =
+            |x: &Instance| !x.leaving || (lenient && x.lost_at.is_some_and(|lost| lost + self.lag() >= t));
+        let standing = self
+            .of(group, &role.name)
+            .filter(|(i, x)| eligible.contains(i) && x.revision == target && stands(x));
+        let gone = self.lately_gone(group, role, t, |x| x.revision == target);
+        number(standing.count() + if lenient { gone.filter(|i| eligible.contains(i)).count() } else { 0 })
+    }
+
+    /// Eligible instances at the target that are ready, as far as the engine can know: `ru`.
+    pub fn updated_ready(&self, group: u32, role: &Role, t: u64) -> u32 {
+        let Some(target) = self.target(&role.name) else { return 0 };
+        let eligible = self.limits(role, group).1..role.replicas;
+        let ready = |x: &Instance| {
+            (!x.leaving && x.ready_since.is_some())
+                || (x.was_ready && x.lost_at.is_some_and(|lost| lost + self.lag() >= t))
+        };
+        let standing = self
+            .of(group, &role.name)
+            .filter(|(i, x)| eligible.contains(i) && x.revision == target && ready(x));
+        let gone = self.lately_gone(group, role, t, |x| x.revision == target && x.was_ready);
+        number(standing.count() + gone.filter(|i| eligible.contains(i)).count())
+    }
+
+    /// Every role has its minimum available.
+    pub fn group_available(&self, group: u32, t: u64) -> bool {
+        self.spec().is_some_and(|spec| {
+            spec.roles.iter().all(|role| self.available_without(group, role, None, t) >= role.needed())
+        })
+    }
+
+    /// Every role has somebody available.
+    pub fn group_serves(&self, group: u32, t: u64) -> bool {
+        self.spec().is_some_and(|spec| {
+            let mut roles = spec.roles.iter().filter(|role| role.replicas > 0);
+            roles.all(|role| self.available_without(group, role, None, t) > 0)
+        })
+    }
+
+    /// The groups that have instances.
+    pub fn groups(&self) -> Vec<u32> {
+        let mut groups: Vec<u32> = self.instances.keys().map(|of| of.group).collect();
+        groups.dedup();
+        groups
+    }
+
+    /// A group is on its way between revisions.
+    pub fn in_update(&self, group: u32, t: u64) -> bool {
+        let Some(spec) = self.spec() else { return false };
+        let changing = || spec.roles.iter().filter(|role| self.changes(&role.name));
+        let updated = changing().any(|role| self.updated(group, role, t, true) > 0);
+        let finished = changing().all(|role| {
+            let (_, partition) = self.limits(role, group);
+            let target = self.target(&role.name);
+            let done = self.of(group, &role.name).filter(|(i, x)| {
+                (partition..role.replicas).contains(i)
+                    && Some(x.revision) == target
+                    && self.seems_available(x, role, t)
+            });
+            number(done.count()) >= role.replicas.saturating_sub(partition)
+        });
+        let surge = spec
+            .roles
+            .iter()
+            .any(|role| self.of(group, &role.name).any(|(i, x)| i >= role.replicas && !x.leaving));
+        (updated && !finished) || surge
+    }
+
+    /// The engine or the world takes an instance, or its readiness.
+    pub fn lose(&mut self, t: u64, of: &Subject, by: By, leaving: bool) {
+        if let Some(instance) = self.instances.get_mut(of) {
+            if by == By::World && instance.lost_at.is_none() {
+                instance.lost_at = Some(t);
+                instance.was_ready = instance.ready_since.is_some();
+            }
+            instance.ready_since = None;
+            instance.leaving |= leaving;
+        }
+    }
+
+    /// A role is stable when all of it, in all groups, is updated and available.
+    pub fn learn_stable(&mut self, name: &RoleName, t: u64) {
+        let Some(role) = self.spec().and_then(|spec| spec.role(name)) else { return };
+        let replicas = self.spec().map_or(0, |spec| spec.replicas);
+        let Some(target) = self.target(name) else { return };
+        let whole = (0..replicas).all(|group| {
+            let done = self
+                .of(group, name)
+                .filter(|(i, x)| *i < role.replicas && x.revision == target && self.is_available(x, role, t));
+            number(done.count()) == role.replicas
+        });
+        if whole {
+            self.stable.insert(name.clone(), target);
+        }
+    }
+}
+
+/// A count as the engine's numbers.
+pub fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,179 @@
+//! The trace of a run: what happened to every instance, complete enough to recompute every promise.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::blocked::Reason;
+use crate::model::Spec;
+use crate::names::RoleName;
+use crate::revision::Revision;
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// When, in milliseconds since the start.
+    pub t: u64,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// An instance in a trace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Subject {
+    /// The group.
+    pub group: u32,
+    /// The role.
+    pub role: RoleName,
+    /// The instance.
+    pub instance: u32,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum What {
+    /// The wish changed, or an override changed the target.
+    Spec(Box<SpecEvent>),
+    /// Pods of an instance were created.
+    Create {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+        /// The set's revision.
+        #[serde(rename = "setRevision")]
+        set_revision: Revision,
+        /// Why.
+        why: String,
+    },
+    /// Every pod of the instance has a node.
+    Scheduled {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+    },
+    /// The instance became ready.
+    Ready {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+    },
+    /// The instance stopped being ready.
+    Unready {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+        /// What caused it.
+        by: By,
+    },
+    /// All standing pods of the instance are on their way out.
+    Delete {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+        /// Who asked for it.
+        by: By,
+        /// Why.
+        why: String,
+    },
+    /// The last pod of the instance is gone.
+    Gone {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+    },
+    /// The instance was created with a gate of ours.
+    Gate {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+    },
+    /// Our gate was lifted.
+    Ungate {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+    },
+    /// Something began to wait.
+    Blocked {
+        /// What.
+        what: String,
+        /// Why.
+        reason: Reason,
+        /// The field of the spec that says so.
+        rule: String,
+        /// The whole sentence.
+        message: String,
+    },
+    /// The run is over.
+    End {
+        /// How.
+        outcome: End,
+    },
+}
+
+/// The wish, with every number resolved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpecEvent {
+    /// The wish as the engine reads it.
+    pub spec: Spec,
+    /// The revision each role is to have now: the wish's, or that of a rollback.
+    pub targets: BTreeMap<RoleName, Revision>,
+    /// The stable revision of each role at this moment.
+    pub stable: BTreeMap<RoleName, Revision>,
+    /// How far the view of the engine may lag behind, in milliseconds.
+    pub lag: u64,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Lockstep.
+    Engine,
+    /// Something outside: an eviction, a lost node, a crash.
+    World,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum End {
+    /// Everything is as wished for.
+    Complete,
+    /// What may move has moved.
+    PartitionReached,
+    /// It is back where it was.
+    RolledBack,
+    /// It waits for a person: paused, or a pause that nobody promoted.
+    Paused,
+    /// Nothing more would ever happen.
+    Stuck,
+    /// The time was over.
+    TimedOut,
+}
+
+impl End {
+    /// Whether the rollout came to the end it should come to.
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Complete | Self::PartitionReached | Self::RolledBack)
+    }
+}

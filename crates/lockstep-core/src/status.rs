@@ -1,0 +1,356 @@
+//! Where a rollout stands: counts, phase, the best state so far, and what follows when it stalls.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::coordinate::{Cause, skew, steps};
+use crate::draft::{Draft, Rolled};
+use crate::group::Mode;
+use crate::model::{OnFailure, RuleKind, StrategyKind};
+use crate::names::{RoleName, RuleName};
+use crate::observe::{Seen, count};
+use crate::revision::Revision;
+use crate::snapshot::{Best, CompleteSet, Override, OverrideBy};
+use crate::time::Time;
+use crate::unit::Standing;
+
+/// The counts and the phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Where the rollout stands.
+    pub phase: Phase,
+    /// Groups wished for.
+    pub replicas: u32,
+    /// Groups that are available.
+    pub ready: u32,
+    /// Groups that are wholly at the target.
+    pub updated: u32,
+    /// The set's revisions.
+    pub revision: Revisions,
+    /// Per role, over all groups.
+    pub roles: Vec<RoleStatus>,
+    /// Groups on their way between revisions.
+    pub groups_in_update: Vec<u32>,
+    /// Per group in update and rule: where it stands.
+    pub coordination: Vec<CoordinationStatus>,
+}
+
+/// Two revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Revisions {
+    /// The last that stood complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stable: Option<Revision>,
+    /// The one wished for.
+    pub update: Revision,
+}
+
+/// The counts of one role over all groups.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleStatus {
+    /// The role.
+    pub name: RoleName,
+    /// Instances wished for.
+    pub replicas: u32,
+    /// Instances that are ready.
+    pub ready: u32,
+    /// Instances that are available, surge included.
+    pub available: u32,
+    /// Instances at the target.
+    pub updated: u32,
+    /// Instances at the target that are ready.
+    pub updated_ready: u32,
+    /// How many are to be at the target in the end.
+    pub target: u32,
+    /// Its revisions.
+    pub revision: Revisions,
+}
+
+/// Where one rule stands in one group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CoordinationStatus {
+    /// The group.
+    pub group: u32,
+    /// The rule.
+    pub rule: RuleName,
+    /// The current step, counted from 1, or the batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// How many there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
+    /// In words.
+    pub text: String,
+}
+
+/// Where a rollout stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Phase {
+    /// Everything is at the target and available.
+    Complete,
+    /// What may move has moved; the partition keeps the rest.
+    PartitionReached,
+    /// On its way.
+    Progressing,
+    /// The set is paused in mid-rollout.
+    Paused,
+    /// The progress deadline has passed.
+    Stalled,
+    /// On its way back to the stable revision.
+    RollingBack,
+    /// Back at the stable revision, the spec still wishing for another.
+    RolledBack,
+}
+
+impl Draft<'_> {
+    /// Concludes: the counts, the stable revisions, the best state, the deadline.
+    pub(crate) fn conclude(&mut self, seen: &BTreeMap<u32, Seen<'_>>) -> Status {
+        let roles: Vec<RoleStatus> =
+            (0..self.spec.roles.len()).map(|role| self.role_status(role, seen)).collect();
+        let whole = self.remember_stable(seen);
+        let finished = self.finished(seen);
+        let stalled = self.keep_deadline(finished, whole);
+        let in_update = self.facts.iter().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
+        let wished = || self.facts.range(0..self.spec.replicas).map(|(_, facts)| facts);
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Status {
+            phase: self.phase(finished, whole, stalled),
+            replicas: self.spec.replicas,
+            ready: number(wished().filter(|facts| facts.available).count()),
+            updated: number(wished().filter(|facts| facts.exists && facts.unit.updated()).count()),
+            revision: Revisions {
+                stable: self.memory.complete.as_ref().map(|set| set.revision),
+                update: self.aims.set_target,
+            },
+            roles,
+            groups_in_update: in_update,
+            coordination: self.coordination(),
+        }
+    }
+
+    fn role_status(&self, index: usize, seen: &BTreeMap<u32, Seen<'_>>) -> RoleStatus {
+        let role = &self.spec.roles[index];
+        let compass = self.aims.roles[index].compass;
+        let sum = |property: &dyn Fn(&crate::unit::Unit) -> bool| {
+            seen.values().map(|group| count(&group.roles[index].units, property)).fold(0, u32::saturating_add)
+        };
+        let kept_groups = if compass.old.is_some() { self.spec.strategy.kept(self.spec.replicas) } else { 0 };
+        let partition = if compass.old.is_some() { self.limits[index].1 } else { 0 };
+        let open_groups = self.spec.replicas.saturating_sub(kept_groups);
+        RoleStatus {
+            name: role.name.clone(),
+            replicas: role.replicas.saturating_mul(self.spec.replicas),
+            ready: sum(&|unit| unit.ready),
+            available: sum(&|unit| unit.available),
+            updated: sum(&|unit| unit.updated()),
+            updated_ready: sum(&|unit| unit.updated() && unit.ready),
+            target: role.replicas.saturating_sub(partition).saturating_mul(open_groups),
+            revision: Revisions {
+                stable: self.memory.roles.get(&role.name).and_then(|r| r.stable),
+                update: compass.target,
+            },
+        }
+    }
+
+    /// A role is stable when all of it, in all groups, is updated and available. Returns whether the whole
+    /// set stands so, with nothing extra.
+    fn remember_stable(&mut self, seen: &BTreeMap<u32, Seen<'_>>) -> bool {
+        let mut whole = true;
+        for (index, role) in self.spec.roles.iter().enumerate() {
+            let stands = |group: &Seen<'_>| {
+                let done = count(&group.roles[index].units, |unit| {
+                    unit.ordinal < role.replicas && unit.updated() && unit.available
+                });
+                done == role.replicas
+            };
+            let stable = seen.range(0..self.spec.replicas).all(|(_, group)| stands(group));
+            whole &= stable;
+            let known = self.memory.roles.entry(role.name.clone()).or_default();
+            known.max_unavailable = self.limits[index].0.unavailable;
+            if stable {
+                known.stable = Some(self.aims.roles[index].compass.target);
+            }
+        }
+        let strangers = seen.values().any(|group| !group.strangers.is_empty());
+        whole &= !strangers;
+        if whole {
+            let roles = self.spec.roles.iter().zip(&self.aims.roles);
+            let roles = roles.map(|(role, aim)| (role.name.clone(), aim.compass.target)).collect();
+            self.memory.complete = Some(CompleteSet { revision: self.aims.set_target, roles });
+            self.memory.roles.retain(|name, _| self.spec.role(name).is_some());
+        }
+        whole
+    }
+
+    /// Nothing is left to be done: every eligible unit is updated and available, and nothing is extra.
+    fn finished(&self, seen: &BTreeMap<u32, Seen<'_>>) -> bool {
+        let extra =
+            seen.iter().any(|(ordinal, group)| {
+                *ordinal >= self.spec.replicas
+                    || self.spec.roles.iter().zip(&group.roles).any(|(role, seen)| {
+                        seen.units.last().is_some_and(|unit| unit.ordinal >= role.replicas)
+                    })
+            });
+        let removing =
+            |group: u32| matches!(self.groups.modes.get(&group), Some(Mode::Rolling { kept: true, .. }));
+        let strangers = seen.iter().any(|(g, group)| !group.strangers.is_empty() && !removing(*g));
+        let done = |r: &Rolled| r.tally.updated_available >= r.progress.eligible;
+        let kept = self.spec.strategy.kept(self.spec.replicas);
+        let recreated = self.spec.strategy.kind == StrategyKind::GroupRecreate;
+        let has_old = self.aims.roles.iter().any(|aim| aim.compass.old.is_some());
+        let groups_done = (0..self.spec.replicas).all(|group| {
+            if recreated {
+                let facts = self.facts.get(&group);
+                let below = has_old && group < kept;
+                return below
+                    || facts.is_some_and(|f| {
+                        f.exists && f.unit.updated() && f.available && self.full(group, seen)
+                    });
+            }
+            self.rolled.get(&group).is_some_and(|roles| roles.iter().all(done))
+        });
+        groups_done && !extra && !strangers
+    }
+
+    fn full(&self, group: u32, seen: &BTreeMap<u32, Seen<'_>>) -> bool {
+        let Some(group) = seen.get(&group) else { return false };
+        self.spec.roles.iter().zip(&group.roles).all(|(role, seen)| {
+            count(&seen.units, |u| {
+                u.ordinal < role.replicas && u.standing == Standing::Present && u.available
+            }) == role.replicas
+        })
+    }
+
+    fn phase(&self, finished: bool, whole: bool, stalled: bool) -> Phase {
+        let back = self.memory.overridden.is_some();
+        match () {
+            () if finished && back => Phase::RolledBack,
+            () if finished && whole => Phase::Complete,
+            () if finished => Phase::PartitionReached,
+            () if self.spec.paused => Phase::Paused,
+            () if stalled => Phase::Stalled,
+            () if back => Phase::RollingBack,
+            () => Phase::Progressing,
+        }
+    }
+
+    /// The best state so far decides about progress, not any change: readiness that comes and goes is none.
+    /// Returns whether the deadline has passed.
+    fn keep_deadline(&mut self, finished: bool, whole: bool) -> bool {
+        let target = self.aims.set_target;
+        if finished {
+            if whole {
+                self.memory.best = None;
+            }
+            return false;
+        }
+        let (updated, surge) = self.advance();
+        let pauses = self.memory.groups.values().map(|group| group.pauses.len()).sum::<usize>();
+        let pauses = u32::try_from(pauses).unwrap_or(u32::MAX);
+        let now = self.now;
+        let fresh = Best { target, updated, surge, pauses, since: now, started: now };
+        let best = self.memory.best.get_or_insert(fresh);
+        if best.target != target {
+            *best = fresh;
+        } else if (updated, surge) > (best.updated, best.surge) || pauses > best.pauses {
+            *best = Best { started: best.started, pauses: pauses.max(best.pauses), ..fresh };
+        }
+        // Waiting on purpose is not failing.
+        let waits = self.blocked.iter().any(|b| b.reason == crate::blocked::Reason::PauseStep);
+        if self.spec.paused || waits || self.spec.strategy.kind == StrategyKind::OnDelete {
+            best.since = now;
+            return false;
+        }
+        let deadline = best.since + self.spec.progress_deadline;
+        if now < deadline {
+            self.wake.at(deadline, now);
+            return false;
+        }
+        self.roll_back();
+        true
+    }
+
+    /// Updated and available instances among the eligible ones, and surge at the target that is available.
+    fn advance(&self) -> (u32, u32) {
+        let tallies = self.rolled.values().flatten().map(|rolled| rolled.tally);
+        tallies.fold((0, 0), |(updated, surge), tally| {
+            (updated + tally.updated_available, surge + tally.surge_available)
+        })
+    }
+
+    /// Makes the last complete set the target, until the spec's revision changes. The spec stays as it is.
+    fn roll_back(&mut self) {
+        let somewhere_else =
+            self.memory.complete.as_ref().is_some_and(|set| set.revision != self.aims.set_target);
+        if self.spec.on_failure == OnFailure::Rollback && self.memory.overridden.is_none() && somewhere_else {
+            self.memory.overridden = Some(Override { spec: self.spec.revision(), by: OverrideBy::Rollback });
+            self.memory.best = None;
+            self.wake.at(self.now + crate::time::Millis(1), self.now);
+        }
+    }
+
+    fn coordination(&self) -> Vec<CoordinationStatus> {
+        let mut found = Vec::new();
+        for (&group, rolled) in &self.rolled {
+            if !self.facts.get(&group).is_some_and(|facts| facts.in_update) {
+                continue;
+            }
+            let progress: Vec<_> = rolled.iter().map(|r| r.progress).collect();
+            for (index, rule) in self.spec.rules.iter().enumerate() {
+                let status = |step: Option<usize>, of: Option<usize>, text: String| CoordinationStatus {
+                    group,
+                    rule: rule.name.clone(),
+                    step: step.and_then(|n| u32::try_from(n).ok()),
+                    of: of.and_then(|n| u32::try_from(n).ok()),
+                    text,
+                };
+                match &rule.kind {
+                    RuleKind::RollingUpdate(of) => {
+                        let now = skew::distance(self.spec, of, &progress);
+                        found.push(status(
+                            None,
+                            None,
+                            format!("skew {}.{}%, allowed {}", now / 10, now % 10, of.max_skew),
+                        ));
+                    }
+                    RuleKind::Steps(list) => {
+                        let current =
+                            rolled.iter().filter_map(|r| r.ceiling.as_ref()).find(|c| c.rule == index);
+                        let known = current.map(|c| c.cause.clone()).or_else(|| {
+                            steps::current(self.spec, index, list, &progress, &mut NoPauses).map(|c| c.cause)
+                        });
+                        let (step, text) = self.step_text(known, list.len());
+                        found.push(status(Some(step), Some(list.len()), text));
+                    }
+                    RuleKind::AffinityScheduling(_) | RuleKind::Scaling(_) => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn step_text(&self, cause: Option<Cause>, steps: usize) -> (usize, String) {
+        match cause {
+            Some(Cause::Step { step, role, ready, target }) => {
+                let name = &self.spec.roles[role].name;
+                (step + 1, format!("step {}/{steps}: {name} {ready} of {target} updated and ready", step + 1))
+            }
+            Some(Cause::Pause { step, .. }) => (step + 1, format!("step {}/{steps}: pause", step + 1)),
+            _ => (steps, "all steps met".to_owned()),
+        }
+    }
+}
+
+/// For looking only: every pause counts as over.
+struct NoPauses;
+
+impl crate::coordinate::Pauses for NoPauses {
+    fn hold(&mut self, _: usize, _: usize, _: Option<crate::time::Millis>) -> Option<Option<Time>> {
+        None
+    }
+}

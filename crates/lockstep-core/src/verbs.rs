@@ -1,0 +1,42 @@
+//! What a person may say to a rollout in progress, as changes of the memory: the spec is never rewritten.
+
+use crate::model::{RuleKind, Spec, Step};
+use crate::observe::Aims;
+use crate::snapshot::{Memory, Override, OverrideBy, Promotion};
+use crate::time::Time;
+
+/// Lets the pauses that hold now pass, for all groups or for one. Returns how many there were.
+pub fn promote(spec: &Spec, memory: &mut Memory, group: Option<u32>) -> usize {
+    let target = Aims::of(spec, memory).set_target;
+    let mut said = Vec::new();
+    for rule in &spec.rules {
+        let RuleKind::Steps(steps) = &rule.kind else { continue };
+        for (index, step) in steps.iter().enumerate() {
+            let key = format!("{target}/{}/{index}", rule.name);
+            let entered = memory
+                .groups
+                .iter()
+                .any(|(g, known)| group.is_none_or(|only| only == *g) && known.pauses.contains_key(&key));
+            if matches!(step, Step::Pause { .. }) && entered {
+                let step = u32::try_from(index).unwrap_or(u32::MAX);
+                said.push(Promotion { target, rule: rule.name.clone(), step, group });
+            }
+        }
+    }
+    memory.promoted.retain(|promotion| promotion.target == target);
+    said.into_iter().filter(|promotion| memory.promoted.insert(promotion.clone())).count()
+}
+
+/// Sends everything back to the last complete set, until the spec's revision changes.
+pub fn abort(spec: &Spec, memory: &mut Memory) {
+    memory.overridden = Some(Override { spec: spec.revision(), by: OverrideBy::Abort });
+    memory.best = None;
+}
+
+/// Clears the stall and the back-off.
+pub fn retry(memory: &mut Memory, now: Time) {
+    if let Some(best) = &mut memory.best {
+        best.since = now;
+    }
+    memory.restarts.clear();
+}

@@ -1,0 +1,114 @@
+//! Random rollouts: no promise broken, none stuck.
+//!
+//! The ordinary run plays more than 20,000; `LOCKSTEP_LONG=<n>` plays n of each kind. A failing seed is
+//! printed: `LOCKSTEP_SEED=<seed>` plays it alone and prints the trace.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use lockstep_core::blocked::Reason;
+use lockstep_core::prove::{Proof, prove};
+use lockstep_core::simulate::trace::End;
+use support::{Generator, Taste, check, play};
+
+#[derive(Debug, Default)]
+struct Score {
+    played: u64,
+    refused: u64,
+    held_by_conflict: u64,
+    broken: BTreeMap<String, Vec<u64>>,
+}
+
+fn one(seed: u64, taste: Taste, score: &mut Score) {
+    let scenario = Generator::new(seed, taste).scenario();
+    let last = &scenario.changes[scenario.changes.len() - 1].1;
+    let admitted = scenario.changes.iter().all(|(_, to)| prove(scenario.initial.as_ref(), to) == Proof::Finishes);
+    if !admitted {
+        score.refused += 1;
+        return;
+    }
+    score.played += 1;
+    let (outcome, broken) = check(&scenario);
+    let conflict = outcome.blocked.iter().any(|b| b.reason == Reason::RulesConflict);
+    if conflict && outcome.end == End::Stuck {
+        score.held_by_conflict += 1;
+        return;
+    }
+    if let Some(first) = broken.first() {
+        score.broken.entry(format!("{:?}", first.promise)).or_default().push(seed);
+    }
+    let _ = last;
+}
+
+fn long() -> Option<u64> {
+    std::env::var("LOCKSTEP_LONG").ok()?.parse().ok()
+}
+
+fn many(name: &str, count: u64, taste: Taste) {
+    if let Some(seed) = std::env::var("LOCKSTEP_SEED").ok().and_then(|s| s.parse().ok()) {
+        show(seed, taste);
+        return;
+    }
+    let count = long().unwrap_or(count);
+    let mut score = Score::default();
+    let mut seed = 0;
+    while score.played < count {
+        one(seed, taste, &mut score);
+        seed += 1;
+    }
+    println!(
+        "{name}: {} rollouts, {} refused by proof, {} held by rules that came to conflict",
+        score.played, score.refused, score.held_by_conflict
+    );
+    let found: BTreeMap<_, _> =
+        score.broken.iter().map(|(k, v)| (k, (v.len(), v.iter().take(8).collect::<Vec<_>>()))).collect();
+    assert!(score.broken.is_empty(), "{name}: broken promises, with seeds: {found:?}");
+}
+
+fn show(seed: u64, taste: Taste) {
+    let scenario = Generator::new(seed, taste).scenario();
+    println!("{}", serde_json::to_string(&scenario.initial).unwrap());
+    println!("nature {:?}\nfaults {:?}", scenario.nature, scenario.faults);
+    let (outcome, events, broken) = play(&scenario);
+    for event in events.iter() {
+        println!("{}", serde_json::to_string(event).unwrap());
+    }
+    for broken in &broken {
+        println!("BROKEN {broken}");
+    }
+    for blocked in &outcome.blocked {
+        println!("BLOCKED {blocked:?}");
+    }
+    println!("{:?} after {}; memory {}", outcome.end, outcome.duration, serde_json::to_string(&outcome.memory).unwrap());
+}
+
+const SMALL: Taste =
+    Taste { max_roles: 5, max_instances: 60, max_groups: 8, faults: false, lag: false, changes: false, gangs: false };
+
+#[test]
+fn calm() {
+    many("calm", 8_000, SMALL);
+}
+
+#[test]
+fn the_user_changes_their_mind() {
+    many("changes", 6_000, Taste { changes: true, ..SMALL });
+}
+
+#[test]
+fn with_faults() {
+    many("faults", 5_000, Taste { faults: true, lag: true, max_instances: 20, max_groups: 4, ..SMALL });
+}
+
+#[test]
+fn with_faults_and_changes() {
+    let taste = Taste { faults: true, lag: true, changes: true, max_instances: 20, max_groups: 4, ..SMALL };
+    many("faults and changes", 3_000, taste);
+}
+
+#[test]
+fn gangs_batches_and_start_order() {
+    let taste = Taste { gangs: true, faults: true, changes: true, max_instances: 12, max_groups: 3, ..SMALL };
+    many("gangs", 2_000, taste);
+}
