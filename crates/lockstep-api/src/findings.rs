@@ -1,6 +1,7 @@
 //! What was found wrong so far. Nothing stops at the first error.
 
-use crate::problem::{Path, Problem};
+use crate::path::Path;
+use crate::problem::Problem;
 use crate::yaml::Node;
 
 /// Errors and warnings about one manifest.

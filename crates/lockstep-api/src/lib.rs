@@ -25,10 +25,12 @@ pub mod identity;
 mod lockstep_set;
 mod lower;
 mod parse;
+mod path;
 mod problem;
 pub mod revision;
 mod valid;
 mod validate;
+mod words;
 mod yaml;
 
 pub use coordination::{
@@ -42,6 +44,6 @@ pub use lockstep_set::{
     RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy, UpdateType,
 };
 pub use lower::lower;
-pub use parse::{Parsed, parse, parse_json};
-pub use problem::{Path, Problem};
+pub use parse::{Parsed, check, parse, parse_json};
+pub use problem::Problem;
 pub use valid::Valid;

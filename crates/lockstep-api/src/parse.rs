@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::findings::Findings;
-use crate::lockstep_set::{API_VERSION, KIND};
+use crate::lockstep_set::{API_VERSION, KIND, LockstepSet};
 use crate::problem::Problem;
 use crate::valid::Valid;
 use crate::yaml::{self, Data, Node};
@@ -31,6 +31,14 @@ pub fn parse(text: &str) -> Result<Parsed, Vec<Problem>> {
 /// Reads a manifest that is JSON already, as an API server sends it.
 pub fn parse_json(value: &Value) -> Result<Parsed, Vec<Problem>> {
     parse_node(&Node::from(value))
+}
+
+/// Checks a set that was put together in code.
+pub fn check(set: &LockstepSet) -> Result<Parsed, Vec<Problem>> {
+    match serde_json::to_value(set) {
+        Ok(value) => parse_json(&value),
+        Err(error) => Err(vec![Problem::of_file(error.to_string(), None)]),
+    }
 }
 
 fn parse_node(node: &Node) -> Result<Parsed, Vec<Problem>> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use lockstep_api::{lower, parse};
+use lockstep_api::{check, lower, parse};
 
 /// A small generator, so that a failure can be had again from its seed.
 struct Dice(u64);
@@ -64,6 +64,11 @@ const WORDS: [&str; 36] = [
     "4h",
 ];
 
+/// How many rounds; more on demand: `LOCKSTEP_ROUNDS=100000 cargo test -p lockstep-api --release`.
+fn seeds(usual: u64) -> u64 {
+    std::env::var("LOCKSTEP_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(usual)
+}
+
 fn examples() -> Vec<String> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -71,12 +76,14 @@ fn examples() -> Vec<String> {
     files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
 
-/// Reads it; what is accepted can be lowered, what is not has a reason.
+/// Reads it; what is accepted can be lowered, what is not has a reason that can be shown.
 fn try_one(text: &str) {
     match parse(text) {
         Ok(parsed) => {
             let spec = lower(&parsed.set);
             assert_eq!(spec.roles.len(), parsed.set.spec.roles.len());
+            // Written out and read again, it is the same.
+            assert_eq!(check(&parsed.set).map(|again| again.set), Ok(parsed.set), "{text}");
         }
         Err(problems) => assert!(problems.iter().any(|problem| !problem.to_string().is_empty())),
     }
@@ -135,7 +142,7 @@ fn cut_off_anywhere() {
 #[test]
 fn changed_anywhere() {
     let examples = examples();
-    for seed in 0..6000 {
+    for seed in 0..seeds(2500) {
         let mut dice = Dice(seed);
         let text = &examples[dice.roll(examples.len())];
         try_one(&mutated(text, &mut dice));
@@ -145,7 +152,7 @@ fn changed_anywhere() {
 
 #[test]
 fn noise() {
-    for seed in 0..2000 {
+    for seed in 0..seeds(1000) {
         let mut dice = Dice(seed);
         let words: Vec<&str> = (0..dice.roll(60)).map(|_| dice.pick(&WORDS)).collect();
         try_one(&words.concat());

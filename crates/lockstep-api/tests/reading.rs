@@ -5,7 +5,7 @@
 mod common;
 
 use common::{manifest, with_roles};
-use lockstep_api::{Step, lower, parse, parse_json};
+use lockstep_api::{Step, check, lower, parse, parse_json};
 use lockstep_core::model::{self, RestartKind, RuleKind, StrategyKind};
 use lockstep_core::number::IntOrPercent::{Int, Percent};
 use lockstep_core::time::Millis;
@@ -202,4 +202,15 @@ spec:
     let set = parse(text).unwrap().set;
     assert_eq!((set.spec.roles[0].replicas, set.spec.roles[1].replicas), (2, 4));
     assert_eq!(set.spec.roles[0].template, set.spec.roles[1].template);
+}
+
+#[test]
+fn a_changed_set_is_checked_again() {
+    let valid = parse(&with_roles("replicas: 2")).unwrap().set;
+    let mut set = valid.clone().into_inner();
+    assert_eq!(check(&set).unwrap().set, valid);
+    set.spec.roles[1].name = "decode".to_owned();
+    let problems = check(&set).unwrap_err();
+    assert_eq!(problems[0].to_string(), "spec.roles[1].name: \"decode\": already the name of spec.roles[0]");
+    assert_eq!(problems[0].line, None);
 }

@@ -2,7 +2,6 @@
 //!
 //! Whatever cannot be read is reported and replaced by its default, so that the rest can be checked too.
 
-pub(crate) mod names;
 mod reader;
 mod role;
 mod rules;

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use lockstep_core::number::IntOrPercent;
 
-use super::names::{join_or, nearest};
 use crate::duration::{Duration, NotADuration};
 use crate::findings::Findings;
-use crate::problem::Path;
+use crate::path::Path;
+use crate::words::{join_or, nearest};
 use crate::yaml::{Data, Entry, Node};
 
 /// No list of ours is of use beyond this, and checks compare items with each other.
@@ -131,8 +131,11 @@ impl<'a> Place<'a> {
         mut value: impl FnMut(&Place<'a>, &mut Findings) -> Option<T>,
     ) -> BTreeMap<String, T> {
         let Some(entries) = self.entries(found) else { return BTreeMap::new() };
+        if entries.len() > LONGEST_LIST {
+            found.error(&self.path, format!("has {} keys; up to {LONGEST_LIST} are accepted", entries.len()));
+        }
         let mut map = BTreeMap::new();
-        for entry in entries {
+        for entry in entries.iter().take(LONGEST_LIST) {
             let place = Place { node: &entry.value, path: self.path.key(&entry.key) };
             if let Some(value) = value(&place, found) {
                 map.insert(entry.key.clone(), value);

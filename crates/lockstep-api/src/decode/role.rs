@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::reader::{Choice, Place, report_twice_below};
-use super::set::{A_YEAR, MOST};
+use super::set::{A_YEAR, MOST, limits};
 use crate::findings::Findings;
-use crate::lockstep_set::{Member, RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType};
+use crate::lockstep_set::{
+    Member, RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy,
+};
 
 impl Choice for RoleUpdateType {
     const WORDS: &'static [(&'static str, Self)] =
@@ -55,21 +57,10 @@ fn role(place: &Place, found: &mut Findings) -> Role {
 }
 
 fn strategy(place: &Place, found: &mut Findings) -> RoleUpdateStrategy {
-    let default = RoleUpdateStrategy::default();
-    let Some(mut fields) = place.object(found) else { return default };
+    let Some(mut fields) = place.object(found) else { return RoleUpdateStrategy::default() };
     let kind = fields.take("type").and_then(|p| strategy_type(&p, found)).unwrap_or_default();
-    let max_unavailable = fields.take("maxUnavailable").and_then(|p| p.int_or_percent(found, Some(100)));
-    let max_surge = fields.take("maxSurge").and_then(|p| p.int_or_percent(found, None));
-    let partition = fields.take("partition").and_then(|p| p.int_or_percent(found, Some(100)));
-    let order = fields.take("order").and_then(|p| p.choice(found)).unwrap_or_default();
-    fields.finish(found);
-    RoleUpdateStrategy {
-        kind,
-        max_unavailable: max_unavailable.unwrap_or(default.max_unavailable),
-        max_surge: max_surge.unwrap_or(default.max_surge),
-        partition: partition.unwrap_or(default.partition),
-        order,
-    }
+    let UpdateStrategy { max_unavailable, max_surge, partition, order, .. } = limits(fields, found);
+    RoleUpdateStrategy { kind, max_unavailable, max_surge, partition, order }
 }
 
 fn strategy_type(place: &Place, found: &mut Findings) -> Option<RoleUpdateType> {

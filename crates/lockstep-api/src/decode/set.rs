@@ -12,7 +12,7 @@ use crate::lockstep_set::{
     API_VERSION, Gang, GangScheduler, KIND, LockstepSet, LockstepSetSpec, Metadata, OnFailure, Order,
     UpdateStrategy, UpdateType,
 };
-use crate::problem::Path;
+use crate::path::Path;
 use crate::yaml::Node;
 
 /// The largest count accepted anywhere.
@@ -144,21 +144,28 @@ fn spec(place: &Place, found: &mut Findings) -> Option<LockstepSetSpec> {
 }
 
 fn strategy(place: &Place, found: &mut Findings) -> UpdateStrategy {
-    let default = UpdateStrategy::default();
-    let Some(mut fields) = place.object(found) else { return default };
+    let Some(mut fields) = place.object(found) else { return UpdateStrategy::default() };
     let kind = fields.take("type").and_then(|p| p.choice(found)).unwrap_or_default();
-    let max_unavailable = fields.take("maxUnavailable").and_then(|p| p.int_or_percent(found, Some(100)));
-    let max_surge = fields.take("maxSurge").and_then(|p| p.int_or_percent(found, None));
-    let partition = fields.take("partition").and_then(|p| p.int_or_percent(found, Some(100)));
-    let order = fields.take("order").and_then(|p| p.choice(found)).unwrap_or_default();
-    fields.finish(found);
-    UpdateStrategy {
-        kind,
-        max_unavailable: max_unavailable.unwrap_or(default.max_unavailable),
-        max_surge: max_surge.unwrap_or(default.max_surge),
-        partition: partition.unwrap_or(default.partition),
-        order,
+    UpdateStrategy { kind, ..limits(fields, found) }
+}
+
+/// What the strategies of groups and of roles have in common; the rest of the fields is unknown.
+pub(super) fn limits(mut fields: Object, found: &mut Findings) -> UpdateStrategy {
+    let mut limits = UpdateStrategy::default();
+    if let Some(n) = fields.take("maxUnavailable").and_then(|p| p.int_or_percent(found, Some(100))) {
+        limits.max_unavailable = n;
     }
+    if let Some(n) = fields.take("maxSurge").and_then(|p| p.int_or_percent(found, None)) {
+        limits.max_surge = n;
+    }
+    if let Some(n) = fields.take("partition").and_then(|p| p.int_or_percent(found, Some(100))) {
+        limits.partition = n;
+    }
+    if let Some(order) = fields.take("order").and_then(|p| p.choice(found)) {
+        limits.order = order;
+    }
+    fields.finish(found);
+    limits
 }
 
 fn gang(place: &Place, found: &mut Findings) -> Gang {

@@ -2,11 +2,11 @@
 
 use super::names::{LONGEST, is_label, is_label_value, is_qualified, last_ordinal, longest};
 use super::spec;
-use crate::decode::names::nearest;
 use crate::findings::Findings;
 use crate::identity::{Identity, PLACEHOLDERS, Piece, default_pod_name, expand, pieces, placeholders};
 use crate::lockstep_set::{LockstepSet, Role};
-use crate::problem::Path;
+use crate::path::Path;
+use crate::words::nearest;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     let Some(identity) = &set.spec.identity else { return };

@@ -8,10 +8,10 @@ mod rules;
 mod start_order;
 mod template;
 
-use crate::decode::names::nearest;
 use crate::findings::Findings;
 use crate::lockstep_set::LockstepSet;
-use crate::problem::Path;
+use crate::path::Path;
+use crate::words::nearest;
 
 pub(crate) use start_order::nodes;
 

@@ -6,7 +6,7 @@ use super::{role_path, rule_path};
 use crate::findings::Findings;
 use crate::identity::{Values, default_pod_name, expand};
 use crate::lockstep_set::{LockstepSet, Role};
-use crate::problem::Path;
+use crate::path::Path;
 
 /// The longest pod name: it is a host name too.
 pub(super) const LONGEST: usize = 63;

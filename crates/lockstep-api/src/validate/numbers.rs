@@ -5,7 +5,7 @@ use lockstep_core::number::IntOrPercent;
 use super::{role_path, rule_path, spec};
 use crate::findings::Findings;
 use crate::lockstep_set::{LockstepSet, Role};
-use crate::problem::Path;
+use crate::path::Path;
 
 /// More pods than any cluster has, and far from the end of every counter.
 const MOST_PODS: u64 = 1_000_000;
@@ -106,10 +106,10 @@ fn deadline(set: &LockstepSet, found: &mut Findings) {
     }
 }
 
-/// All pods there may ever be at once, surge included.
+/// All pods there may ever be at once, surge included. What is scaled to nothing counts as one: it may come back.
 fn total(set: &LockstepSet, found: &mut Findings) {
     let with_surge = |replicas: u32, surge: IntOrPercent| {
-        u64::from(replicas) + u64::from(surge.ceil_of(replicas).min(replicas))
+        u64::from(replicas.max(1)) + u64::from(surge.ceil_of(replicas).min(replicas))
     };
     let per_group = set.spec.roles.iter().fold(0u64, |sum, role| {
         let instances = with_surge(role.replicas, role.strategy().max_surge);

@@ -9,7 +9,7 @@ use super::{known_role, role_path, rule_path};
 use crate::coordination::{AffinityScheduling, Coordination, Step, UpdateStep};
 use crate::findings::Findings;
 use crate::lockstep_set::{LockstepSet, RoleUpdateType, UpdateType};
-use crate::problem::Path;
+use crate::path::Path;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     let mut placed = BTreeMap::new();

@@ -102,13 +102,20 @@ fn report(set: &LockstepSet, nodes: &[usize], cycle: &[usize], found: &mut Findi
     if words.len() > MOST_WORDS {
         words.splice(MOST_WORDS - 2..words.len() - 1, ["…".to_owned()]);
     }
-    let first = nodes
-        .iter()
-        .enumerate()
-        .find(|(i, node)| cycle.first() == Some(node) && !set.spec.roles[*i].starts_after.is_empty());
-    let Some((i, _)) = first else { return };
+    let Some(i) = first_of(set, nodes, cycle) else { return };
     let merged = words.iter().any(|word| word.contains('+'));
     let note = if merged { " (roles of one coordination start together)" } else { "" };
     let message = format!("a circle that could never start: {}{note}", words.join(" after "));
     found.error(&role_path(i).field("startsAfter"), message);
+}
+
+/// The role by which the first node of a circle waits for the second.
+fn first_of(set: &LockstepSet, nodes: &[usize], cycle: &[usize]) -> Option<usize> {
+    let (first, second) = (cycle.first()?, cycle.get(1)?);
+    let in_second = |name: &String| {
+        let position = set.spec.roles.iter().position(|role| role.name == *name);
+        position.is_some_and(|other| nodes[other] == *second)
+    };
+    let waits = |i: &usize| nodes[*i] == *first && set.spec.roles[*i].starts_after.iter().any(in_second);
+    (0..nodes.len()).find(waits)
 }

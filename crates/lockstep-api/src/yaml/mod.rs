@@ -5,7 +5,7 @@ mod scalar;
 
 use serde_json::{Map, Number, Value};
 
-use crate::problem::{Path, Segment};
+use crate::path::{Path, Segment};
 
 pub(crate) use load::documents;
 
