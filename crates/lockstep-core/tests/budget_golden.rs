@@ -431,27 +431,27 @@ fn a_unit_only_the_webhook_has_seen_is_remembered_too() {
 }
 
 #[test]
-fn scaling_in_forgets_as_many_units_as_were_taken_and_no_more() {
+fn scaling_in_is_forgotten_when_the_owner_is_complete_again() {
     let mut scene = Scene::groups(5, 1, grouped(1, 1));
-    scene.view.roots.insert("lws".to_owned(), uncounted(5));
+    let deployment = |replicas, settled| Root { settled, pods_per_replica: Some(1), ..uncounted(replicas) };
+    scene.view.roots.insert("lws".to_owned(), deployment(5, true));
     scene.seen();
-    // 5 → 3: the pods still stand for a while.
-    scene.view.roots.insert("lws".to_owned(), Root { settled: false, ..uncounted(3) });
+    // 5 → 3: the pods still stand, and one that is to stay is just being replaced.
+    scene.view.roots.insert("lws".to_owned(), deployment(3, false));
     scene.seen();
-    assert_eq!(scene.figures().total_replicas, 5);
     scene.gone("4-0");
-    assert_eq!(scene.figures().total_replicas, 4);
-    scene.gone("3-0");
-    assert_eq!(scene.figures().total_replicas, 3);
     scene.gone("0-0");
-    assert_eq!(scene.figures().total_replicas, 3, "two replicas were taken, not three");
-    scene.view.roots.insert("lws".to_owned(), uncounted(3));
-    scene.seen();
-    scene.gone("1-0");
+    assert_eq!(scene.figures().total_replicas, 5);
+    scene.view.roots.insert("lws".to_owned(), deployment(3, true));
+    scene.gone("3-0");
+    assert_eq!(scene.figures().total_replicas, 5, "nobody can tell yet which of the three comes back");
+    scene.back("0-0", Some("0"));
     assert_eq!(scene.figures().total_replicas, 3);
+    scene.gone("1-0");
+    assert_eq!(scene.figures().total_replicas, 3, "what goes now is expected back");
     // The root is deleted: nobody brings its groups back.
     scene.view.roots.clear();
-    assert_eq!(scene.figures().total_replicas, 1);
+    assert_eq!(scene.figures().total_replicas, 2);
 }
 
 #[test]
@@ -463,10 +463,10 @@ fn a_scale_in_is_not_over_before_the_pods_show_it() {
     // The owner says that it is done before the cache of pods has shown anything go.
     scene.view.roots.insert("lws".to_owned(), deployment(4));
     scene.seen();
+    assert_eq!(scene.figures().total_replicas, 3);
     scene.gone("2-0");
     scene.gone("2-1");
     assert_eq!(scene.figures().total_replicas, 2);
-    // Now it is over: what goes next is expected back.
     scene.gone("1-0");
     scene.gone("1-1");
     assert_eq!(scene.figures().total_replicas, 2);

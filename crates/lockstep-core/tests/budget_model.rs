@@ -1,7 +1,7 @@
 //! Random worlds: whatever replicas, caches, clocks, crashes and failed deletes do, admitted removals never
 //! take away more units than the budget allows.
 //!
-//! `LOCKSTEP_LONG=<n>` runs n worlds instead of the usual few thousand.
+//! `LOCKSTEP_LONG=<n>` runs n worlds instead of the usual few thousand, `LOCKSTEP_SEED=<s>` starts at s.
 
 mod budget_support;
 
@@ -63,10 +63,12 @@ fn run(seed: u64, flaw: Flaw, ticks: u32) -> Result<Tally, String> {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods)]
 fn admitted_removals_never_exceed_the_budget() {
-    let runs = std::env::var("LOCKSTEP_LONG").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000u64);
+    let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let (runs, first) = (number("LOCKSTEP_LONG").unwrap_or(2_000), number("LOCKSTEP_SEED").unwrap_or(0));
     let mut sum = Tally::default();
-    for seed in 0..runs {
+    for seed in first..first + runs {
         let tally = run(seed, Flaw::None, 1_500).unwrap_or_else(|why| panic!("{why}"));
         sum.admitted += tally.admitted;
         sum.paid += tally.paid;

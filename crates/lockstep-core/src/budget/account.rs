@@ -182,21 +182,23 @@ fn not_yet(budget: &Budget, view: &View) -> Option<NotYet> {
 
 fn tally(budget: &Budget, view: &View, grouped: bool) -> (Vec<Unit>, BTreeMap<Uid, Entry>) {
     let mut units: Vec<Unit> = Vec::new();
-    let mut index: BTreeMap<UnitKey, usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<&str>, &str), usize> = BTreeMap::new();
     let mut pods: BTreeMap<Uid, Entry> = BTreeMap::new();
     for pod in view.pods.iter().filter(|pod| pod.active) {
         if pods.contains_key(&pod.uid) {
             continue;
         }
-        let key = pod.unit(grouped);
-        let unit = *index.entry(key).or_insert_with_key(|key| {
-            let min_ready = match key {
-                UnitKey::Group { .. } => budget.spec.min_ready(),
-                UnitKey::Pod { .. } => 1,
-            };
-            units.push(Unit { key: key.clone(), min_ready, lo: 0, all: 0, pods: 0, promised: Vec::new() });
+        let mut open = |min_ready| {
+            let key = pod.unit(grouped);
+            units.push(Unit { key, min_ready, lo: 0, all: 0, pods: 0, promised: Vec::new() });
             units.len() - 1
-        });
+        };
+        let unit = match &pod.group {
+            Some(value) if grouped => *groups
+                .entry((pod.root.as_deref(), value.as_str()))
+                .or_insert_with(|| open(budget.spec.min_ready())),
+            _ => open(1),
+        };
         let entry = Entry { unit, pod: pod.clone(), promise: budget.state.promises.get(&pod.uid).cloned() };
         if let Some(counted) = units.get_mut(unit) {
             counted.pods += 1;

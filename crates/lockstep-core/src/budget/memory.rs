@@ -4,7 +4,6 @@
 //! unit that is gone whole is no longer seen: were it forgotten, fewer units would be expected, fewer would
 //! have to stay, and a second one could go. So units are remembered until their root scales in or is deleted.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -25,9 +24,9 @@ pub struct RootMemory {
     /// Its scale when last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
-    /// How many units may still be forgotten for a scale-in that is not finished.
+    /// Whether it was scaled in and has not been seen complete since.
     #[serde(default)]
-    pub leaving: u32,
+    pub scaled_in: bool,
 }
 
 /// The units seen so far, by root.
@@ -37,8 +36,8 @@ pub struct Memory(pub BTreeMap<String, RootMemory>);
 
 /// What one view shows of one root.
 #[derive(Default)]
-struct Seen {
-    groups: BTreeSet<String>,
+struct Seen<'a> {
+    groups: BTreeSet<&'a str>,
     pods: u32,
     terminating: bool,
     /// Pods that are units by themselves and stay: counting one that leaves beside its replacement would
@@ -52,7 +51,7 @@ impl Memory {
         let mut seen = census(&view.pods, grouped);
         let roots = view.roots.iter().map(|(name, root)| {
             let before = self.0.get(name);
-            (name.clone(), advance(before, seen.remove(name).unwrap_or_default(), *root, grouped))
+            (name.clone(), advance(before, seen.remove(name.as_str()).unwrap_or_default(), *root, grouped))
         });
         Self(roots.collect())
     }
@@ -84,16 +83,16 @@ fn expected_of(memory: &RootMemory, root: Option<Root>, grouped: bool) -> u32 {
     }
 }
 
-fn census(pods: &[Pod], grouped: bool) -> BTreeMap<String, Seen> {
-    let mut roots: BTreeMap<String, Seen> = BTreeMap::new();
+fn census(pods: &[Pod], grouped: bool) -> BTreeMap<&str, Seen<'_>> {
+    let mut roots: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
     for pod in pods.iter().filter(|pod| pod.active) {
         let Some(root) = &pod.root else { continue };
-        let seen = roots.entry(root.clone()).or_default();
+        let seen = roots.entry(root).or_default();
         seen.pods = seen.pods.saturating_add(1);
         seen.terminating |= pod.terminating;
         match &pod.group {
             Some(value) if grouped => {
-                seen.groups.insert(value.clone());
+                seen.groups.insert(value);
             }
             _ if !pod.terminating => seen.singles = seen.singles.saturating_add(1),
             _ => {}
@@ -104,41 +103,33 @@ fn census(pods: &[Pod], grouped: bool) -> BTreeMap<String, Seen> {
 
 /// One root's memory after one view.
 ///
-/// A scale-in says how many replicas go, not which units, and what goes may stand for a while yet. So it
-/// opens a credit: until the root has settled, units that are seen no more are forgotten, at most as many
-/// as replicas were taken, the highest first (as ordinals are scaled in). Settled means that the root says
-/// so and the pods show it: the two come from different caches.
+/// A scale-in says how many replicas go, not which units; what goes may stand for a while yet, and what
+/// stays may be away at that moment. So nothing is forgotten before the root is complete at its new scale:
+/// then what is seen is all there is. Until then a unit too many is expected, which delays and never
+/// breaks. Both the root and the pods have to show it, since they come from different caches.
 ///
 /// Pods that are units by themselves are counted up to what the root has when complete, lest a surge raise
 /// the mark for ever.
-fn advance(before: Option<&RootMemory>, seen: Seen, root: Root, grouped: bool) -> RootMemory {
+fn advance(before: Option<&RootMemory>, seen: Seen<'_>, root: Root, grouped: bool) -> RootMemory {
     let blank = RootMemory::default();
     let before = before.unwrap_or(&blank);
-    let taken = match (before.replicas, root.replicas) {
-        (Some(was), Some(is)) => was.saturating_sub(is),
-        _ => 0,
-    };
-    let grown = matches!((before.replicas, root.replicas), (Some(was), Some(is)) if is > was);
-    let shown = root.pods().map_or(!seen.terminating, |pods| seen.pods <= pods);
-    let mut leaving = if grown { 0 } else { before.leaving.saturating_add(taken) };
+    let shrunk = matches!((before.replicas, root.replicas), (Some(was), Some(is)) if is < was);
+    let scaled_in = before.scaled_in || shrunk;
+    let complete = root.settled && !seen.terminating && root.pods().is_none_or(|pods| seen.pods == pods);
+    let forget = scaled_in && complete;
 
-    let mut groups = seen.groups;
-    let mut unseen: Vec<&String> = before.groups.difference(&groups).collect();
-    unseen.sort_by_key(|value| Reverse((value.len(), *value)));
-    let forgotten = unseen.len().min(usize::try_from(leaving).unwrap_or(usize::MAX));
-    leaving = leaving.saturating_sub(count(forgotten));
-    let kept: Vec<String> = unseen.into_iter().skip(forgotten).cloned().collect();
-    groups.extend(kept);
-
-    let gone = taken.saturating_mul(root.pods_per_replica.unwrap_or(1));
-    let singles = seen.singles.max(before.singles.saturating_sub(gone));
-    let singles = root.pods().map_or(singles, |pods| singles.min(pods));
+    let mut groups: BTreeSet<String> = seen.groups.into_iter().map(str::to_owned).collect();
+    let mut singles = seen.singles;
+    if !forget {
+        groups.extend(before.groups.iter().cloned());
+        singles = singles.max(before.singles);
+    }
     let counts = root.counts_units && root.replicas.is_some();
     RootMemory {
         groups: if counts { BTreeSet::new() } else { groups },
-        singles: if counts && !grouped { 0 } else { singles },
+        singles: if counts && !grouped { 0 } else { root.pods().map_or(singles, |pods| singles.min(pods)) },
         replicas: root.replicas,
-        leaving: if root.settled && shown { 0 } else { leaving },
+        scaled_in: scaled_in && !complete,
     }
 }
 
