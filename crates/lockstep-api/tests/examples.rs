@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use lockstep_api::{LockstepSet, Parsed, lower, parse};
+use lockstep_core::prove::{Proof, prove};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -65,5 +66,17 @@ fn written_out_and_read_again_it_is_the_same() {
         assert_eq!(parse(&serde_json::to_string_pretty(&json).unwrap()).unwrap().set, set, "{name}");
         // The derived reader, which a Kubernetes client uses, agrees with the one that explains.
         assert_eq!(serde_json::from_value::<LockstepSet>(json).unwrap(), *set, "{name}");
+    }
+}
+
+#[test]
+fn every_update_can_finish_but_the_conflict() {
+    for first in all() {
+        let second = first.replace(".yaml", "-v2.yaml");
+        if !all().contains(&second) {
+            continue;
+        }
+        let proof = prove(Some(&lower(&example(&first).set)), &lower(&example(&second).set));
+        assert_eq!(proof == Proof::Finishes, first != "conflict.yaml", "{first}: {proof:?}");
     }
 }
