@@ -11,8 +11,9 @@ use super::spec::{BudgetSpec, Operation};
 use crate::snapshot::Uid;
 use crate::time::{Millis, Time};
 
-/// How long other requests may rely on a paid promise. With the difference between two clocks and the time
-/// a request may take to arrive, what relies on it is still over before [`LAPSE`].
+/// How long other requests may rely on a paid promise. What relies on it must be over before [`LAPSE`]: that
+/// holds while the clocks of any two replicas differ by less than 30 seconds and no request takes longer
+/// than 60.
 pub const YOUNG: Millis = Millis::seconds(30);
 
 /// How long after the controller first saw it a promise whose pod simply stays is kept.
@@ -142,7 +143,7 @@ pub struct Pruned {
     pub kept: Vec<Promise>,
     /// Lapsed: the pod was never taken away. Worth an event.
     pub lapsed: Vec<Promise>,
-    /// How many are due to lapse and wait for a live view.
+    /// How many are due to lapse and wait for a live view: list the pods now, and prune again.
     #[serde(default)]
     pub overdue: u32,
 }

@@ -220,7 +220,7 @@ struct Spending {
 
 impl Spending {
     fn of(mut sequence: Sequence<'_>, available: u32) -> Self {
-        sequence.promises();
+        sequence.mark_paid();
         Self {
             units: available.saturating_sub(sequence.available),
             available: sequence.available,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::account::{Account, Entry, NotYet, Unit};
 use super::decide::FreeReason;
+use super::observe::Pod;
 use super::promise::{MAX_PROMISES, Promise, Write};
 use super::remove::{Shortage, ShortageCause};
 use super::spec::Operation;
@@ -91,27 +92,26 @@ impl<'a> Sequence<'a> {
         }
     }
 
+    /// What frees a pod whatever its unit is like.
+    fn exempt(&self, pod: &Pod) -> Option<FreeReason> {
+        let reasons = [
+            (!self.account.spec().protects(self.operation), FreeReason::OperationNotProtected),
+            (pod.opted_out, FreeReason::OptedOut),
+            (pod.terminating, FreeReason::Terminating),
+            (!pod.ready, FreeReason::NotReady),
+            (pod.controller_gone, FreeReason::ControllerGone),
+        ];
+        reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
+    }
+
     /// The rules, in order. The first that applies decides.
     fn rule(&self, uid: &Uid, entry: &Entry, unit: &Unit) -> Ruling {
-        use FreeReason::{
-            AlreadyPaid, ControllerGone, NotReady, OperationNotProtected, OptedOut, Surplus, Terminating,
-            UnitBroken, UnitLeaving,
-        };
-        let pod = &entry.pod;
+        if let Some(reason) = self.exempt(&entry.pod) {
+            return Ruling::Free(reason, None);
+        }
         let promise = entry.promise.as_ref();
         let lo = self.lo_of(entry.unit, unit);
         let under = lo < unit.min_ready;
-        if !self.account.spec().protects(self.operation) {
-            return Ruling::Free(OperationNotProtected, None);
-        } else if pod.opted_out {
-            return Ruling::Free(OptedOut, None);
-        } else if pod.terminating {
-            return Ruling::Free(Terminating, None);
-        } else if !pod.ready {
-            return Ruling::Free(NotReady, None);
-        } else if pod.controller_gone {
-            return Ruling::Free(ControllerGone, None);
-        }
         let old = promise.is_some_and(|promise| !promise.is_young(self.now));
         let paid_here = self.paid_units.contains(&entry.unit);
         let affordable = self.others(lo, unit) >= self.account.desired();
@@ -119,26 +119,26 @@ impl<'a> Sequence<'a> {
             return Ruling::Pays;
         }
         if promise.is_some_and(|promise| promise.paid) && !old {
-            return Ruling::Free(AlreadyPaid, None);
+            return Ruling::Free(FreeReason::AlreadyPaid, None);
         }
         if under {
             if paid_here {
-                return Ruling::Free(UnitLeaving, None);
+                return Ruling::Free(FreeReason::UnitLeaving, None);
             }
             if let Some(relied) = self.paid_neighbour(uid, unit) {
-                return Ruling::Free(UnitLeaving, Some(relied));
+                return Ruling::Free(FreeReason::UnitLeaving, Some(relied));
             }
         }
         if unit.all < unit.min_ready {
             // A view that is merely old shows a unit broken that has long been whole.
             return if self.live {
-                Ruling::Free(UnitBroken, None)
+                Ruling::Free(FreeReason::UnitBroken, None)
             } else {
                 Ruling::ReadAgain(NotYet::NeedsLiveView)
             };
         }
         if lo - self.weight(uid, entry).min(lo) >= unit.min_ready {
-            return Ruling::Free(Surplus, None);
+            return Ruling::Free(FreeReason::Surplus, None);
         }
         if old {
             // It may lapse at any moment, and the unit then counts as available again.
@@ -203,8 +203,8 @@ impl<'a> Sequence<'a> {
     /// The promise to write, if any.
     ///
     /// A young promise of the pod's own is relied on as it stands, and shared: its time must not move, or
-    /// requests in a row would keep a paid promise young for ever without paying. An old one is written anew, unpaid, since
-    /// it might lapse before this removal arrives. Whatever replaces another request's promise is shared
+    /// requests in a row would keep a paid promise young for ever without paying. An old one is written
+    /// anew, unpaid, since it might lapse before this removal arrives. Whatever replaces another request's promise is shared
     /// from the start: giving it back would take away that other one as well. Its time is always later, also
     /// when this clock is behind the other's: by its time the controller knows it for a new one.
     ///
@@ -243,9 +243,9 @@ impl<'a> Sequence<'a> {
         Shortage::new(self.account, entry, cause, has, self.now)
     }
 
-    /// What to write. All promises of a unit that is paid for here say so, also those of pods that were
+    /// All promises of a unit that is paid for here say so, also those of pods that were
     /// surplus a moment before: once the first is gone, each of the others must still be let through.
-    pub(super) fn promises(&mut self) {
+    pub(super) fn mark_paid(&mut self) {
         for (uid, promise) in &mut self.put {
             let unit = self.account.entry(uid).map(|(entry, _)| entry.unit);
             promise.paid |= unit.is_some_and(|unit| self.paid_units.contains(&unit));
@@ -253,7 +253,7 @@ impl<'a> Sequence<'a> {
     }
 
     pub(super) fn into_write(mut self) -> Write {
-        self.promises();
+        self.mark_paid();
         let account = self.account;
         let unshared = |uid: &Uid| {
             account.entry(uid).and_then(|(entry, _)| entry.promise.as_ref()).is_some_and(|own| !own.shared)
