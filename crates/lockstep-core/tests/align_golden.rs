@@ -135,6 +135,7 @@ fn seen(r: u32, av: u32, upd: u32, updav: u32, template: u8, lease: u64) -> Obse
         available: av,
         updated: upd,
         updated_available: Some(updav),
+        creates_updated: false,
         unavailable: None,
         template: hash(template),
         acknowledged: (lease > 0).then_some(LeaseId(lease)),

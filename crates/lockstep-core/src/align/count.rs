@@ -152,9 +152,10 @@ impl Member {
         self.new = self.updated.max(leased_new().map(|l| i64::from(l.updated)).max().unwrap_or(0));
         let unknown = self.heard && !self.current && !entry.had_none_of(&wish.template);
         self.may_be_all_new = !self.current || leased_new().any(|l| l.updated >= l.replicas);
+        let grows = self.max_replicas > self.min_replicas.min(self.replicas);
         if unknown {
             self.new = self.new.max(self.max_replicas).max(self.total);
-        } else if self.grows_only_new() {
+        } else if self.grows_only_new() || (grows && self.may_be_all_new) {
             self.new = self.new.max(self.new_at(self.max_replicas));
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn lease_replicas(kind: Kind, bounds: Bounds, sums: &mut Sums, m: &mu
     } else if m.want < leased {
         scale_in_to(kind, bounds.floor - others.floor, m)
     } else {
-        let room = bounds.ceiling - others.ceiling - surge_kept(kind, m);
+        let room = bounds.ceiling - others.ceiling;
         m.want.min(room.min(room_for_new(bounds, others, m)).max(leased))
     };
     if m.lease_replicas < leased {
@@ -104,16 +104,19 @@ fn unavailable_kept(kind: Kind, m: &Member) -> i64 {
     if m.scales_in_by_readiness(kind) { 0 } else { m.max_unavailable }
 }
 
-/// The surge a lease carries whether it rolls or not. A Deployment of two ReplicaSets shrinks them at once
-/// when maxSurge falls, without looking at what serves: it keeps the largest live one, until it is held,
-/// has said so, and everything that stands serves.
+/// The surge a lease carries whether it rolls or not. A Deployment of two ReplicaSets drives them to replicas
+/// plus maxSurge without looking at what serves, so together they keep the most that may stand there: until it
+/// is held, has said so, and everything that stands serves.
 fn surge_kept(kind: Kind, m: &Member) -> i64 {
     if kind != Kind::Deployment || m.inert {
         return 0;
     }
     let held = m.latest.as_ref().is_some_and(|l| l.stance == Stance::Held);
     let at_rest = held && m.acknowledged && m.settled && m.available == m.total;
-    if at_rest && m.lease_replicas >= m.replicas { 0 } else { m.max_surge }
+    if at_rest && m.lease_replicas >= m.replicas {
+        return 0;
+    }
+    m.max_surge.min(m.ceiling - m.lease_replicas).max(0)
 }
 
 /// What the member is to do next. `first` says that no cluster before it is still on its way.
@@ -160,7 +163,7 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: b
     let moves = goal > m.updated_available && unavailable + surge > 0;
     // A Deployment that is scaled in shrinks its ReplicaSets without looking: its surge must not fall too.
     if wish.kind == Kind::Deployment && !m.inert && replicas < m.max_replicas {
-        surge = surge.max(m.max_surge);
+        surge = surge.max(surge_kept(wish.kind, m));
     }
     let window = if first { goal } else { goal.min(m.updated_available + unavailable + surge) };
     (numbers(m, window.max(m.updated), unavailable, surge), moves)

@@ -183,6 +183,10 @@ impl Workload for CloneSet {
         true
     }
 
+    fn is_whole(&self) -> bool {
+        self.available() >= self.spec.replicas && self.available() == self.total()
+    }
+
     fn report(&self) -> Option<Observation> {
         let (total, updated, available, updated_available) = self.status;
         self.observed.then(|| Observation {
@@ -191,6 +195,7 @@ impl Workload for CloneSet {
             available,
             updated,
             updated_available: Some(updated_available),
+            creates_updated: self.current == self.spec.template,
             unavailable: None,
             template: hash(self.spec.template),
             acknowledged: self.spec.lease,

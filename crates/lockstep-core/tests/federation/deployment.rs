@@ -4,8 +4,8 @@
 //! is of their last turn, and sets their sizes; each ReplicaSet makes pods on its own turn. Two things are
 //! kinder than Kubernetes, since with a ReplicaSet controller slower than a pod's start a single Deployment
 //! can break its own bounds, and there would be nothing to align: pods beyond a ReplicaSet's size count as
-//! terminating at once (those that do not serve first), though its status still counts them; and an old
-//! ReplicaSet's available pods are read as no more than its size.
+//! terminating at once (those that do not serve first), though its status still counts them; and the
+//! Deployment reads a ReplicaSet's available pods as no more than its smallest size since its last turn.
 
 use lockstep_core::align::Observation;
 use lockstep_core::number::IntOrPercent;
@@ -25,6 +25,8 @@ pub struct ReplicaSet {
     /// Its status: pods and available pods as of its last turn, and whether that turn saw its present size.
     status: (u32, u32),
     observed: bool,
+    /// Its smallest size since that turn.
+    least: u32,
 }
 
 impl ReplicaSet {
@@ -39,11 +41,12 @@ impl ReplicaSet {
     fn resize(&mut self, size: u32, desired: u32, max: u32) {
         self.observed &= self.size == size;
         (self.size, self.desired, self.max) = (size, desired, max);
+        self.least = self.least.min(size);
         self.delete_excess();
     }
 
     fn known_available(&self) -> u32 {
-        self.status.1.min(self.size)
+        self.status.1.min(self.least)
     }
 
     fn delete_excess(&mut self) {
@@ -59,6 +62,7 @@ impl ReplicaSet {
         self.unavailable += missing;
         self.status = (self.pods(), self.available);
         self.observed = true;
+        self.least = self.size;
     }
 }
 
@@ -138,7 +142,7 @@ impl Deployment {
         }
         if let Some(i) = self.new_set() {
             let new = &self.sets[i];
-            if new.size == r && new.desired == r && new.status.1 == r {
+            if new.size == r && new.desired == r && new.known_available() == r {
                 for (j, old) in self.sets.iter_mut().enumerate() {
                     if j != i {
                         old.resize(0, r, max);
@@ -198,6 +202,7 @@ impl Deployment {
                 unavailable: 0,
                 status: (0, 0),
                 observed: true,
+                least: 0,
             });
             self.sets.len() - 1
         });
@@ -320,6 +325,10 @@ impl Workload for Deployment {
         false
     }
 
+    fn is_whole(&self) -> bool {
+        self.sets.iter().all(|s| s.unavailable == 0 && s.available == s.size && s.status == (s.size, s.size))
+    }
+
     fn report(&self) -> Option<Observation> {
         if !self.observed {
             return None;
@@ -338,6 +347,7 @@ impl Workload for Deployment {
             available,
             updated,
             updated_available: None,
+            creates_updated: false,
             unavailable: Some(unavailable),
             template: hash(self.spec.template),
             acknowledged: self.spec.lease,

@@ -90,7 +90,8 @@ pub trait Workload: Clone + Eq + std::hash::Hash + std::fmt::Debug {
     fn evict(&mut self, nth: u32) -> bool;
     /// What its status says, if the controller has seen the manifest in force.
     fn report(&self) -> Option<Observation>;
-    /// Whether the counts of a status carry the new template's available pods.
+    /// Whether nothing that a fault took is missing, in its pods or in what its controllers believe.
+    fn is_whole(&self) -> bool;
     fn of_template(&self, template: Template) -> u32 {
         self.pods().iter().filter(|p| p.template == template).count() as u32
     }

@@ -19,6 +19,11 @@ pub struct Promise {
     pub new: Option<i64>,
     /// R − U, R + S, R − P.
     wanted: (i64, i64, i64),
+    /// Old pods that faults took: where the wanted template is also the one before (A→B→A), they may come back
+    /// new, and stay so.
+    pub old_lost: i64,
+    /// How many new pods a reported excess amounts to.
+    said: i64,
 }
 
 /// What stands, bounded by what the live leases let it become.
@@ -37,14 +42,22 @@ fn committed<W: Workload>(sites: &BTreeMap<String, Site<W>>, ledger: &Ledger, wa
         let (available, total, new) = site.workload.as_ref().map_or((0, 0, 0), |w| {
             (i64::from(w.available()), i64::from(w.total()), i64::from(w.of_template(wanted)))
         });
-        let low = live.iter().map(|l| i64::from(l.replicas)).min().unwrap_or(available);
+        // Before it is taken over it has the size its manifest says.
+        let size = site.workload.as_ref().map_or(0, |w| i64::from(w.spec().replicas));
+        let low = live.iter().map(|l| i64::from(l.replicas)).min().unwrap_or(size);
         let down = live.iter().map(|l| i64::from(l.unavailable)).max().unwrap_or(0);
         sum.floor += available.min(low - down).max(0);
-        sum.ceiling += live.iter().map(|l| i64::from(l.replicas + l.surge)).max().unwrap_or(0).max(total);
-        let grown = live.iter().map(|l| i64::from(l.replicas)).max().unwrap_or(0);
+        sum.ceiling += live.iter().map(|l| i64::from(l.replicas + l.surge)).max().unwrap_or(size).max(total);
+        let grown = live.iter().map(|l| i64::from(l.replicas)).max().unwrap_or(size);
         let leased =
             live.iter().filter(|l| template(&l.template) == wanted).map(|l| i64::from(l.updated)).max();
         sum.new += if new == total { new.max(grown) } else { new.max(leased.unwrap_or(0)) };
+        // While another template may be in force, what it creates as old may be what is wanted now (A→B→A).
+        let other = live.iter().any(|l| template(&l.template) != wanted)
+            || site.workload.as_ref().is_some_and(|w| w.spec().template != wanted);
+        if other && new != total {
+            sum.new += (grown.max(size) - total).max(0);
+        }
     }
     sum
 }
@@ -63,18 +76,20 @@ impl Promise {
             ceiling: now.ceiling.max(r + s),
             new: (world.wish.kind != Kind::Deployment && p > 0).then_some(now.new.max(r - p)),
             wanted: (r - u, r + s, r - p),
+            old_lost: world.promise.old_lost,
+            said: 0,
         }
     }
 
-    /// A member in which nothing old is left can only grow new pods: said aloud, it is allowed.
-    pub fn partition_exceeded<W: Workload>(
-        &mut self,
-        sites: &BTreeMap<String, Site<W>>,
-        ledger: &Ledger,
-        wanted: Template,
-    ) {
-        let now = committed(sites, ledger, wanted);
-        self.new = self.new.map(|new| new.max(now.new));
+    /// A member in which nothing old is left can only grow new pods: said aloud, it is allowed, as far as was
+    /// said.
+    pub fn partition_exceeded(&mut self, said: i64) {
+        self.said = self.said.max(said);
+    }
+
+    /// How many pods must be new in the end.
+    pub fn least_new(&self) -> i64 {
+        self.wanted.2
     }
 
     /// Moves the bounds towards the wanted ones as far as what stands allows, then judges. Panics where a
@@ -94,12 +109,16 @@ impl Promise {
         let wanted = template(&wish.template);
         let now = committed(sites, ledger, wanted);
         self.floor = self.floor.max(now.floor.min(self.wanted.0));
-        self.ceiling = self.ceiling.min(now.ceiling.max(self.wanted.1));
-        self.new = self.new.map(|new| new.min(now.new.max(self.wanted.2)));
+        let lost: i64 = sites.values().map(|s| i64::from(s.lost)).sum();
+        if lost == 0 {
+            // Pods that were lost come back; what stands without them bounds nothing.
+            self.ceiling = self.ceiling.min(now.ceiling.max(self.wanted.1));
+            self.new = self.new.map(|new| new.min(now.new.max(self.wanted.2)));
+        }
+        self.new = self.new.map(|new| new.max(self.said));
         let sum = |count: &dyn Fn(&W) -> u32| -> i64 {
             sites.values().filter_map(|s| s.workload.as_ref()).map(|w| i64::from(count(w))).sum()
         };
-        let lost: i64 = sites.values().map(|s| i64::from(s.lost)).sum();
         let available = sum(&W::available);
         if available + lost < self.floor {
             return Some(format!("{available} available, {lost} lost, floor {}", self.floor));
@@ -110,7 +129,9 @@ impl Promise {
         }
         let new = sum(&|w| w.of_template(wanted));
         match self.new {
-            Some(bound) if new > bound => Some(format!("{new} new pods, bound {bound}")),
+            Some(bound) if new > bound + lost + self.old_lost => {
+                Some(format!("{new} new pods, bound {bound}"))
+            }
             _ => None,
         }
     }

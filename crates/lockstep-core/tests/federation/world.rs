@@ -107,8 +107,8 @@ impl<W: Workload> World<W> {
         let answer = align(&self.wish, &self.reports(), &self.ledger);
         self.ledger = answer.ledger.clone();
         if answer.reasons.iter().any(|r| r.code == Code::PartitionExceeded) {
-            let wanted = self.wanted();
-            self.promise.partition_exceeded(&self.sites, &self.ledger, wanted);
+            let said = answer.members.iter().map(|m| i64::from(m.target.max(m.updated))).sum();
+            self.promise.partition_exceeded(said);
         }
         answer
     }
@@ -202,7 +202,7 @@ impl<W: Workload> World<W> {
             match (lease, workload) {
                 (Some(lease), Some(w)) => {
                     lease.stance == Stance::Free
-                        && w.spec().lease == Some(lease.id)
+                        && w.spec().lease.unwrap_or_default() == lease.id
                         && w.spec().paused() == self.wish.strategy.paused.unwrap_or(false)
                         && w.spec().strategy.max_unavailable == self.wish.strategy.max_unavailable
                         && w.total() == t.replicas
