@@ -50,7 +50,7 @@ pub fn waits<'a>(
         // Beyond the last full batch nothing is required, but the full ones go first.
         let needed = batch_of(affinity, role, ordinal)?.min(full(spec, affinity));
         let ready = memory.batches.get(&rule.name).copied().unwrap_or(0);
-        (ready < needed).then_some((rule, needed - 1))
+        (ready < needed).then(|| (rule, needed - 1))
     })
 }
 

@@ -220,6 +220,9 @@ impl<'a> Draft<'a> {
     }
 
     fn block_leaving(&mut self, group: &Seen<'_>) {
+        if group.ordinal >= self.spec.replicas {
+            return;
+        }
         let name = self.group_name(group.ordinal);
         let message = format!("{name} is created anew only after its last old pod is gone");
         let rule = "updateStrategy.type".to_owned();

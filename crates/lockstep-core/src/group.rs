@@ -116,6 +116,7 @@ impl Level<'_> {
         let at = self.revision_of(group);
         let kept = group.ordinal < self.kept();
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
+        let mut leaving = false;
         for (index, role) in self.spec.roles.iter().enumerate() {
             let (limits, partition) = coordinate::limits(self.spec, role);
             let compass = self.aims.roles[index].compass;
@@ -135,8 +136,11 @@ impl Level<'_> {
             updated |= at_target > 0;
             unfinished |= done < total;
             needs_work |= at_target < total;
+            leaving |= count(units, |unit| eligible(unit) && unit.standing == Standing::Present) < total;
         }
-        let in_update = (updated && unfinished) || surging;
+        let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
+        let under_way = leaving && opened == Some(self.aims.set_target);
+        let in_update = (updated && unfinished) || under_way || surging;
         let unit = self.unit(group, at, available, wake);
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
     }
@@ -301,8 +305,9 @@ impl Level<'_> {
         groups.held.extend(held);
         groups.surge = surge.into_iter().collect();
         for &ordinal in seen.keys() {
+            let leaving = facts.get(&ordinal).is_some_and(|facts| facts.unit.standing == Standing::Terminating);
             let mode = if ordinal >= self.spec.replicas {
-                Mode::Fixed(Fixed::Target)
+                if leaving { Mode::Leaving } else { Mode::Fixed(Fixed::Target) }
             } else {
                 Mode::Rolling { open: open.contains(&ordinal), kept: ordinal < self.kept() && ask.has_old }
             };

@@ -19,6 +19,9 @@ impl Draft<'_> {
     /// Rolls the roles of one group.
     pub(crate) fn inside(&mut self, group: &Seen<'_>, mode: Mode) {
         let mut memory = self.begin(group);
+        let needs_work = self.facts.get(&group.ordinal).is_some_and(|facts| facts.needs_work);
+        let opened = matches!(mode, Mode::Rolling { open: true, .. }) && needs_work;
+        memory.opened = opened.then_some(self.aims.set_target);
         if self.terminate_gang(group, &mut memory) {
             self.memory.groups.insert(group.ordinal, memory);
             return;
@@ -59,6 +62,7 @@ impl Draft<'_> {
             memory = GroupMemory {
                 incarnation: memory.incarnation + 1,
                 unavailable_since: memory.unavailable_since,
+                opened: memory.opened,
                 reached: memory.reached,
                 pauses: memory.pauses,
                 start_sizes: sizes.collect(),

@@ -24,12 +24,16 @@ pub enum Proof {
 /// Sets with more instances than this are not played: the proof must be quick.
 const MOST_INSTANCES: u64 = 20_000;
 
+/// A rollout takes a handful of plans for each instance; one that takes this many goes round in circles.
+const PLANS_PER_INSTANCE: u64 = 60;
+
 /// Plays the rollout from one complete spec to another (or a first start) on an ideal cluster.
 pub fn prove(from: Option<&Spec>, to: &Spec) -> Proof {
     let instances = |spec: &Spec| {
         spec.roles.iter().map(|role| u64::from(role.replicas)).sum::<u64>() * u64::from(spec.replicas)
     };
-    if instances(to).max(from.map_or(0, instances)) > MOST_INSTANCES {
+    let largest = instances(to).max(from.map_or(0, instances));
+    if largest > MOST_INSTANCES {
         return Proof::TooLarge;
     }
     // A spec that is paused now must still be able to finish once it is resumed.
@@ -46,6 +50,7 @@ pub fn prove(from: Option<&Spec>, to: &Spec) -> Proof {
         faults: Faults::default(),
         seed: 0,
         limit: Millis::minutes(60 * 24 * 365 * 10),
+        most_plans: 1_000 + PLANS_PER_INSTANCE * largest,
     };
     let Outcome { end, blocked, .. } = run(&scenario, &mut |_| {});
     match end {

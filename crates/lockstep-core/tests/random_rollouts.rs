@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use lockstep_core::blocked::Reason;
 use lockstep_core::prove::{Proof, prove};
+use lockstep_core::promises::Checker;
+use lockstep_core::simulate::run;
 use lockstep_core::simulate::trace::End;
-use support::{Generator, Taste, check, play};
+use support::{Generator, Taste, check};
 
 #[derive(Debug, Default)]
 struct Score {
@@ -22,7 +24,6 @@ struct Score {
 
 fn one(seed: u64, taste: Taste, score: &mut Score) {
     let scenario = Generator::new(seed, taste).scenario();
-    let last = &scenario.changes[scenario.changes.len() - 1].1;
     let admitted = scenario.changes.iter().all(|(_, to)| prove(scenario.initial.as_ref(), to) == Proof::Finishes);
     if !admitted {
         score.refused += 1;
@@ -38,7 +39,6 @@ fn one(seed: u64, taste: Taste, score: &mut Score) {
     if let Some(first) = broken.first() {
         score.broken.entry(format!("{:?}", first.promise)).or_default().push(seed);
     }
-    let _ = last;
 }
 
 fn long() -> Option<u64> {
@@ -54,6 +54,9 @@ fn many(name: &str, count: u64, taste: Taste) {
     let mut score = Score::default();
     let mut seed = 0;
     while score.played < count {
+        if std::env::var_os("LOCKSTEP_PROGRESS").is_some() {
+            println!("seed {seed}");
+        }
         one(seed, taste, &mut score);
         seed += 1;
     }
@@ -70,13 +73,14 @@ fn show(seed: u64, taste: Taste) {
     let scenario = Generator::new(seed, taste).scenario();
     println!("{}", serde_json::to_string(&scenario.initial).unwrap());
     println!("nature {:?}\nfaults {:?}", scenario.nature, scenario.faults);
-    let (outcome, events, broken) = play(&scenario);
-    for event in events.iter() {
-        println!("{}", serde_json::to_string(event).unwrap());
-    }
-    for broken in &broken {
-        println!("BROKEN {broken}");
-    }
+    let mut checker = Checker::default();
+    let mut said = 0;
+    let outcome = run(&scenario, &mut |event| {
+        println!("{}", serde_json::to_string(&event).unwrap());
+        checker.see(&event);
+        checker.broken()[said..].iter().for_each(|broken| println!("BROKEN {broken}"));
+        said = checker.broken().len();
+    });
     for blocked in &outcome.blocked {
         println!("BLOCKED {blocked:?}");
     }

@@ -58,7 +58,7 @@ impl Kind {
 }
 
 /// The rolling strategy of a workload, with the field names of the rollout interpreter proposal.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingStrategy {
     /// Whether the rolling update is paused.
@@ -156,7 +156,7 @@ pub struct Wish {
 /// What one cluster last reported about its member workload.
 ///
 /// Terminating pods are in none of the counts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observation {
     /// `spec.replicas` in force there.

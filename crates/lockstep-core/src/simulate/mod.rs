@@ -42,6 +42,8 @@ pub struct Scenario {
     pub seed: u64,
     /// How long to play at most, counted from the first change.
     pub limit: Millis,
+    /// How many plans to make at most.
+    pub most_plans: u64,
 }
 
 impl Scenario {
@@ -54,6 +56,7 @@ impl Scenario {
             faults: Faults::default(),
             seed: 0,
             limit: Millis::minutes(60 * 24 * 365),
+            most_plans: u64::MAX,
         }
     }
 }
@@ -169,7 +172,7 @@ impl<'a> Sim<'a> {
     fn play(mut self) -> Outcome {
         let end = loop {
             let Some(((time, _), job)) = self.queue.pop_first() else { break self.idle_end() };
-            if time > self.began + self.scenario.limit {
+            if time > self.began + self.scenario.limit || self.plans > self.scenario.most_plans {
                 break End::TimedOut;
             }
             self.now = time;

@@ -105,8 +105,9 @@ pub struct World {
     clients: Vec<Client>,
     /// By budget: units an admission took down.
     ours: Vec<BTreeSet<UnitKey>>,
-    /// Units that lost a pod by themselves, and when: what happens to them then is nobody's fault.
-    excused: BTreeMap<UnitKey, u64>,
+    /// By budget: units that were down by themselves, and when last. A list that shows them broken may still
+    /// be in somebody's hands for a while; what it leads to is nobody's fault.
+    excused: Vec<BTreeMap<UnitKey, u64>>,
     births: u64,
     pub tally: Tally,
 }
@@ -132,7 +133,7 @@ impl World {
             controller: (Steward { seen: 0, memory: Controller::default(), pending: None }, skew()),
             clients: Vec::new(),
             ours: vec![BTreeSet::new(); setup.specs.len()],
-            excused: BTreeMap::new(),
+            excused: vec![BTreeMap::new(); setup.specs.len()],
             births: 0,
             tally: Tally::default(),
             random,
@@ -143,6 +144,10 @@ impl World {
                 let ready = !world.random.chance(world.setup.unready);
                 world.create(format!("{g}-{k}"), g.to_string(), ready);
             }
+        }
+        for (spec, excused) in world.setup.specs.iter().zip(&mut world.excused) {
+            let unready = world.pods.values().filter(|actual| !actual.pod.ready);
+            excused.extend(unready.map(|actual| (place(&actual.pod, spec), world.now)));
         }
         world.commit();
         // Before anybody asks, the controller has counted once.
@@ -305,8 +310,8 @@ impl World {
         let (now, pause, version) = (self.now, self.random.below(20_000), self.version + 1);
         let Some(actual) = self.pods.get_mut(uid).filter(|actual| actual.pod.stands()) else { return };
         (actual.pod.ready, actual.due, actual.version) = (false, now + pause, version);
-        for spec in &self.setup.specs {
-            self.excused.insert(place(&actual.pod, spec), now);
+        for (spec, excused) in self.setup.specs.iter().zip(&mut self.excused) {
+            excused.insert(place(&actual.pod, spec), now);
         }
         self.commit();
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockstep_core::budget::*;
 use lockstep_core::snapshot::Uid;
 
-use super::{REQUEST, SKEW, Stands, World};
+use super::{REQUEST, Stands, World};
 
 /// The unit as the world sees it: a pod that is a unit by itself is the same one when it comes back, as
 /// names do here.
@@ -64,25 +64,27 @@ impl World {
 
     /// Units that are up again are nobody's debt any more.
     pub(super) fn settle(&mut self) {
+        let now = self.now;
         for k in 0..self.ours.len() {
-            if self.ours[k].is_empty() {
+            if self.ours[k].is_empty() && self.excused[k].is_empty() {
                 continue;
             }
-            let up = self.up(k);
-            let hit = self.hit(k);
-            let excused = std::mem::take(&mut self.excused);
-            self.ours[k]
-                .retain(|unit| !up.contains(unit) && (hit.contains(unit) || !excused.contains_key(unit)));
-            self.excused = excused;
+            let (up, hit) = (self.up(k), self.hit(k));
+            let (ours, excused) = (&mut self.ours[k], &mut self.excused[k]);
+            ours.retain(|unit| !up.contains(unit) && (hit.contains(unit) || !excused.contains_key(unit)));
+            for (unit, last) in excused.iter_mut() {
+                if !up.contains(unit) && !ours.contains(unit) {
+                    *last = now;
+                }
+            }
+            excused.retain(|_, last| now - *last <= REQUEST);
         }
-        let now = self.now;
-        self.excused.retain(|_, since| now - *since < 2 * REQUEST + 2 * SKEW);
     }
 
     /// A budget has just let a pod go: whatever that took down is ours.
     pub(super) fn check_ours(&mut self, k: usize, before: &BTreeSet<UnitKey>) -> Result<(), String> {
         let after = self.up(k);
-        let down = before.difference(&after).filter(|unit| !self.excused.contains_key(*unit));
+        let down = before.difference(&after).filter(|unit| !self.excused[k].contains_key(*unit));
         self.ours[k].extend(down.cloned());
         let expected = self.expected(k);
         let ours = self.ours[k].len() as u32;
