@@ -24,7 +24,9 @@ fn wish(kind: Kind, split: SplitMode, template: &str) -> Wish {
             max_surge: Some(Percent(5)),
         },
         split,
-        clusters: (0..CLUSTERS).map(|i| Target { cluster: format!("member-{i:03}"), replicas: PODS }).collect(),
+        clusters: (0..CLUSTERS)
+            .map(|i| Target { cluster: format!("member-{i:03}"), replicas: PODS })
+            .collect(),
     }
 }
 

@@ -4,6 +4,8 @@
 //!
 //! `LOCKSTEP_LONG` set to anything adds the larger federations.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, reason = "a test may fail loudly")]
+
 mod federation;
 
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,5 +1,7 @@
 //! Cases with one right answer.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, reason = "a test may fail loudly")]
+
 mod federation;
 
 use std::collections::BTreeMap;
@@ -508,4 +510,45 @@ fn the_seeds_own_json_names() {
     let text = r#"{"generation":3,"observedGeneration":3,"resourceTemplateGeneration":2,"replicas":5,"readyReplicas":5,"availableReplicas":4,"updatedReplicas":3,"updatedReadyReplicas":2}"#;
     let status: lockstep_core::align::UnifiedRollingStatus = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&status).unwrap(), text);
+}
+
+#[test]
+fn an_older_status_is_dropped() {
+    let mut w = wish(Kind::CloneSet, &[3], 1, 0, 0);
+    w.template = hash(1);
+    let known = |o| reports(&[("c1", o)]);
+    let first = align(&w, &known(seen(3, 3, 3, 3, 0, 0)), &Ledger::default());
+    let new = Observation { sequence: 9, ..seen(3, 2, 2, 1, 1, 1) };
+    let second = align(&w, &known(new), &first.ledger);
+    for old in [seen(3, 3, 3, 3, 0, 0), Observation { sequence: 8, ..seen(3, 3, 0, 0, 1, 1) }] {
+        let answer = align(&w, &known(old), &second.ledger);
+        assert_eq!(answer.ledger, second.ledger);
+    }
+}
+
+#[test]
+fn zero_is_really_zero_for_every_kind() {
+    // c1 rolls with all there is; c2 has not begun.
+    let closed = |kind: Kind, updated: u32| {
+        let mut w = wish(kind, &[3, 3], 1, 0, 0);
+        w.template = hash(1);
+        let old = seen(3, 3, 3, 3, 0, 0);
+        let first = align(&w, &reports(&[("c1", old.clone()), ("c2", old)]), &Ledger::default());
+        let lease = |c: &str| first.ledger.members[c].latest().unwrap().id.0;
+        let half = seen(3, 3, updated, updated, 1, lease("c2"));
+        let c1 = seen(3, 2, 1, 0, 1, lease("c1"));
+        let known =
+            reports(&[("c1", c1), ("c2", if updated > 0 { half } else { seen(3, 3, 0, 0, 1, lease("c2")) })]);
+        let lease = align(&w, &known, &first.ledger).ledger.members["c2"].latest().unwrap().clone();
+        assert_eq!((lease.unavailable, lease.surge), (0, 0), "{kind:?}");
+        let s = lease.strategy;
+        (s.paused, s.partition, s.max_unavailable, s.max_surge)
+    };
+    assert_eq!(closed(Kind::CloneSet, 0), (Some(false), Some(Percent(100)), Some(Int(0)), Some(Int(1))));
+    assert_eq!(closed(Kind::CloneSet, 1), (Some(true), Some(Int(2)), Some(Int(0)), Some(Int(1))));
+    assert_eq!(closed(Kind::StatefulSet, 0), (None, Some(Int(3)), Some(Int(1)), None));
+    assert_eq!(closed(Kind::StatefulSet, 1), (None, Some(Int(2)), Some(Int(1)), None));
+    assert_eq!(closed(Kind::LeaderWorkerSet, 1), (None, Some(Int(2)), Some(Int(1)), Some(Int(0))));
+    assert_eq!(closed(Kind::LockstepSet, 0), (Some(false), Some(Percent(100)), Some(Int(1)), Some(Int(0))));
+    assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(1)), Some(Int(0))));
 }

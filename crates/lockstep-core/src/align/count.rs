@@ -43,6 +43,9 @@ pub(super) struct Member {
     pub max_replicas: i64,
     /// The least the live leases let be available, losses apart.
     pub leased_floor: i64,
+    /// The most the live leases let stand. Unlike the ceiling it does not know what was observed: while its
+    /// ReplicaSets are not settled a Deployment may report pods that are no more.
+    pub leased_ceiling: i64,
     /// The least that can be counted on: `Σ floor ≥ R − U`.
     pub floor: i64,
     /// The most that can come to stand: `Σ ceiling ≤ R + S`.
@@ -53,6 +56,8 @@ pub(super) struct Member {
     pub used_surge: i64,
     /// The most pods that can come to be new: `Σ new ≤ R − P`.
     pub new: i64,
+    /// The most pods a live lease lets be new.
+    pub leased_new: i64,
     /// Its leases let everything become new, whether or not it has: see [`Self::may_grow_only_new`].
     pub may_be_all_new: bool,
     /// The replicas this alignment settles on.
@@ -105,11 +110,13 @@ impl Member {
             min_replicas,
             max_replicas,
             leased_floor: 0,
+            leased_ceiling: 0,
             floor: 0,
             ceiling: 0,
             used_unavailable: 0,
             used_surge: 0,
             new: 0,
+            leased_new: 0,
             may_be_all_new: false,
             lease_replicas: entry.latest().map_or(0, |l| i64::from(l.replicas)),
             target: 0,
@@ -143,13 +150,14 @@ impl Member {
         let counted = self.leased_floor.min(self.available).min(after_removal.unwrap_or(self.available));
         // A member never heard from has nothing that can be counted on.
         self.floor = if self.heard { counted.max(0) } else { 0 };
-        let ceilings = entry.live.iter().map(Lease::ceiling).max().unwrap_or(0);
-        self.ceiling = self.total.max(ceilings);
+        self.leased_ceiling = entry.live.iter().map(Lease::ceiling).max().unwrap_or(0);
+        self.ceiling = self.total.max(self.leased_ceiling);
         self.used_unavailable =
             self.max_unavailable.max(if self.heard { self.replicas - self.available } else { 0 });
         self.used_surge = self.max_surge.max(self.total - self.replicas).max(0);
         let leased_new = || entry.live.iter().filter(|l| l.template == wish.template);
-        self.new = self.updated.max(leased_new().map(|l| i64::from(l.updated)).max().unwrap_or(0));
+        self.leased_new = leased_new().map(|l| i64::from(l.updated)).max().unwrap_or(0);
+        self.new = self.updated.max(self.leased_new);
         let unknown = self.heard && !self.current && !entry.had_none_of(&wish.template);
         self.may_be_all_new = !self.current || leased_new().any(|l| l.updated >= l.replicas);
         let grows = self.max_replicas > self.min_replicas.min(self.replicas);
@@ -160,10 +168,19 @@ impl Member {
         }
     }
 
-    /// How many pods are new at a size if all that is created is new: all but the old ones that stand and that
-    /// no live lease removes.
+    /// How many pods can come to be new at a size if all that is created is new: all but the old ones that no
+    /// live lease lets be updated or removes.
     pub(super) fn new_at(&self, replicas: i64) -> i64 {
-        let old = if self.current { self.total - self.updated } else { 0 };
+        self.all_but_old(replicas, self.updated.max(self.leased_new))
+    }
+
+    /// How many must be new at a size in that case, with every old pod that stands kept.
+    pub(super) fn least_new_at(&self, replicas: i64) -> i64 {
+        self.all_but_old(replicas, self.updated)
+    }
+
+    fn all_but_old(&self, replicas: i64, new: i64) -> i64 {
+        let old = if self.current { self.total - new } else { 0 };
         let removed = (self.total - self.min_replicas).max(0);
         (replicas - (old - removed).max(0)).max(self.updated)
     }

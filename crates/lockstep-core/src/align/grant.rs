@@ -116,7 +116,7 @@ fn surge_kept(kind: Kind, m: &Member) -> i64 {
     if at_rest && m.lease_replicas >= m.replicas {
         return 0;
     }
-    m.max_surge.min(m.ceiling - m.lease_replicas).max(0)
+    m.max_surge.min(m.leased_ceiling - m.lease_replicas).max(0)
 }
 
 /// What the member is to do next. `first` says that no cluster before it is still on its way.

@@ -119,7 +119,7 @@ fn members(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -> 
 
 /// What of a member is new already or can only become so.
 fn already_new(wish: &Wish, m: &Member) -> i64 {
-    if wish.kind.has_partition() && m.grows_only_new() { m.new_at(m.want) } else { m.updated }
+    if wish.kind.has_partition() && m.grows_only_new() { m.least_new_at(m.want) } else { m.updated }
 }
 
 /// By how many what is new already exceeds what the partition allows.
