@@ -215,14 +215,14 @@ fn cloneset_1_1_and_1() {
 #[test]
 fn cloneset_1_and_1_reverted_at_any_moment() {
     let w = wish(Kind::CloneSet, &[1, 1], 1, 0, 0);
-    check("CloneSet 1+1, U1, reverted", w.clone(), CloneSet::running, reverted(w), 1, 4);
+    check("CloneSet 1+1, U1, reverted", w.clone(), CloneSet::running, reverted(w), 1, 8);
 }
 
 #[test]
 fn cloneset_2_and_0_reweighted_at_any_moment() {
     let w = wish(Kind::CloneSet, &[2, 0], 1, 0, 0);
     let reweighted = to_template_1(wish(Kind::CloneSet, &[1, 1], 1, 0, 0));
-    check("CloneSet 2+0 to 1+1, U1", w, CloneSet::running, reweighted, 1, 4);
+    check("CloneSet 2+0 to 1+1, U1", w, CloneSet::running, reweighted, 1, 32);
 }
 
 #[test]

@@ -5,7 +5,13 @@
 //! `LOCKSTEP_LONG=<n>` makes it n runs per kind and profile. A failing run prints its seed; put it into
 //! `LOCKSTEP_SEED` to run it alone, with its story.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::collapsible_match,
+    reason = "a test may fail loudly"
+)]
 
 mod federation;
 
