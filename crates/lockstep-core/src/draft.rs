@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::blocked::{Blocked, Reason};
 use crate::budget::{self, Account, Shortage};
 use crate::coordinate::{self, Ceiling, Progress};
+use crate::gang::Gang;
 use crate::group::{Facts, Groups, Level, Mode};
 use crate::model::{Spec, StrategyKind};
-use crate::names::{RoleName, Uid};
+use crate::names::{GangKey, RoleName, Uid};
 use crate::number::Limits;
 use crate::observe::{Aims, Seen};
 use crate::plan::{Action, Delete, DeleteWhy, InstanceRef, Plan};
@@ -30,6 +31,7 @@ pub struct Draft<'a> {
     pub(crate) wake: Wake,
     pub(crate) accounts: Vec<Account>,
     pub(crate) actions: Vec<Action>,
+    pub(crate) gangs: BTreeMap<(u32, GangKey), Gang>,
     pub(crate) blocked: Vec<Blocked>,
     pub(crate) groups: Groups,
     pub(crate) facts: BTreeMap<u32, Facts>,
@@ -71,6 +73,7 @@ impl<'a> Draft<'a> {
             wake,
             accounts: snapshot.budgets.clone(),
             actions: Vec::new(),
+            gangs: BTreeMap::new(),
             blocked: Vec::new(),
             groups: Groups::default(),
             facts: BTreeMap::new(),
@@ -150,9 +153,7 @@ impl<'a> Draft<'a> {
     fn remove_group(&mut self, group: &Seen<'_>, why: Why, paid: bool) {
         let why = match why {
             Why::Update | Why::Repair | Why::Mixed => DeleteWhy::Recreate,
-            Why::Excess => DeleteWhy::Excess,
-            Why::SurgeDone => DeleteWhy::SurgeDone,
-            Why::SurgeOutdated => DeleteWhy::SurgeOutdated,
+            Why::Excess | Why::SurgeDone | Why::SurgeOutdated => DeleteWhy::GroupRemoved,
         };
         self.delete_all(group, why, paid);
     }
@@ -271,7 +272,9 @@ impl<'a> Draft<'a> {
         let status = self.conclude(seen);
         self.blocked.sort_by(|a, b| (a.reason, &a.what).cmp(&(b.reason, &b.what)));
         self.memory.blocked = self.blocked.iter().map(|block| (block.key(), block.since)).collect();
-        Plan { actions: self.actions, blocked: self.blocked, status, memory: self.memory, wake: self.wake.0 }
+        let gangs = self.gangs.into_values().collect();
+        let (blocked, memory, wake) = (self.blocked, self.memory, self.wake.0);
+        Plan { actions: self.actions, gangs, blocked, status, memory, wake }
     }
 }
 

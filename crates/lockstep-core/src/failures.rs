@@ -35,7 +35,8 @@ impl Draft<'_> {
                 let failed = kind != RestartKind::None && restart::failed(instance, layout, &mut self.memory);
                 if failed && kind == RestartKind::Group {
                     self.renew_group(group, role, memory);
-                } else if failed {
+                }
+                if failed {
                     self.restart_instance(group.ordinal, index, instance, units, at);
                 } else if instance.pods.iter().any(|pod| pod.failed && !pod.terminating) {
                     self.replace_failed_pods(group.ordinal, role, instance, &mut units[index][at]);

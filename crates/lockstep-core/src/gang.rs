@@ -1,66 +1,69 @@
 //! Gangs: which pods are scheduled together, and which wait for the base of their group.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use crate::model::{BatchMode, GangScheduler, Role, Spec};
-use crate::names::{RoleName, RuleName};
+use crate::names::{GangKey, RoleName, RuleName};
 use crate::observe::Seen;
 use crate::snapshot::GroupMemory;
 use crate::unit::Standing;
 use crate::{batch, start};
 
-/// The gang of a pod, within its group and incarnation.
+/// A gang of one group and incarnation, and how many of its pods must find a place together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GangRef {
+pub struct Gang {
+    /// The group.
+    pub group: u32,
+    /// The incarnation.
+    pub incarnation: u32,
     /// Which gang.
-    #[serde(flatten)]
-    pub kind: GangKind,
-    /// How many of its pods must find a place together.
+    pub name: GangName,
+    /// How many pods.
     pub minimum: u32,
 }
 
-/// Which gang.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase", tag = "gang")]
-pub enum GangKind {
-    /// The first instances of every role: what the group needs to be available.
-    Base {
-        /// Roles that wait for others start in a later stage, with a gang of its own.
-        stage: u32,
-    },
+/// Which gang, within its group and incarnation: `base-0`, `batch-<rule>-2`, `instance-<role>-3`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GangName {
+    /// The first instances of every role: what the group needs to be available. Roles that wait for others
+    /// start in a later stage, with a gang of its own.
+    Base(u32),
     /// A placement batch.
-    Batch {
-        /// The rule.
-        rule: RuleName,
-        /// The batch.
-        batch: u32,
-    },
+    Batch(RuleName, u32),
     /// One instance of several pods.
-    Instance {
-        /// The role.
-        role: RoleName,
-        /// The instance.
-        instance: u32,
-    },
+    Instance(RoleName, u32),
 }
 
-fn minimum_of_instance(role: &Role) -> u32 {
+impl fmt::Display for GangName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Base(stage) => write!(f, "base-{stage}"),
+            Self::Batch(rule, batch) => write!(f, "batch-{rule}-{batch}"),
+            Self::Instance(role, instance) => write!(f, "instance-{role}-{instance}"),
+        }
+    }
+}
+
+impl Serialize for GangName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// How many pods of an instance must find a place together.
+pub fn minimum_of_instance(role: &Role) -> u32 {
     role.members.iter().map(|member| member.min_available).sum()
 }
 
 /// The placement batch that is a gang of its own.
-fn batch_gang(spec: &Spec, role: &Role, ordinal: u32) -> Option<GangRef> {
+fn batch_gang(spec: &Spec, role: &Role, ordinal: u32) -> Option<GangName> {
     batch::rules(spec).find_map(|(rule, affinity)| {
         let batch = batch::batch_of(affinity, &role.name, ordinal)?;
-        if affinity.batch_mode != BatchMode::Sequential || batch >= batch::full(spec, affinity) {
-            return None;
-        }
-        let pods = |(name, ratio): (&RoleName, &u32)| {
-            spec.role(name).map_or(0, |role| ratio.saturating_mul(minimum_of_instance(role)))
-        };
-        let minimum = affinity.ratios.iter().map(pods).sum();
-        Some(GangRef { kind: GangKind::Batch { rule: rule.name.clone(), batch }, minimum })
+        let own = affinity.batch_mode == BatchMode::Sequential && batch < batch::full(spec, affinity);
+        own.then(|| GangName::Batch(rule.name.clone(), batch))
     })
 }
 
@@ -73,43 +76,49 @@ fn batched(spec: &Spec, role: &Role) -> u32 {
     batch::rules(spec).map(of_rule).max().unwrap_or(0)
 }
 
-/// The base gang of a role's stage.
-fn base_gang(spec: &Spec, role: &Role) -> GangRef {
-    let stage = start::stage(spec, role);
-    let of_role = |other: &&Role| start::stage(spec, other) == stage;
-    let pods = |other: &Role| {
-        other.needed().saturating_sub(batched(spec, other)).saturating_mul(minimum_of_instance(other))
-    };
-    let minimum = spec.roles.iter().filter(of_role).map(pods).fold(0, u32::saturating_add);
-    GangRef { kind: GangKind::Base { stage }, minimum }
-}
-
-/// The gang an instance is created in. By index, so a surge instance is never in the base.
-pub fn gang_of(spec: &Spec, memory: &GroupMemory, role: &Role, ordinal: u32) -> Option<GangRef> {
+/// The gang pods of an instance are created in. By index, so a surge instance is never in the base.
+pub fn gang_of(
+    spec: &Spec,
+    memory: &GroupMemory,
+    role: &Role,
+    ordinal: u32,
+    refill: bool,
+) -> Option<GangName> {
     let scheduler = spec.gang.scheduler;
     if scheduler == GangScheduler::None {
         return None;
     }
     let single = role.pods() <= 1;
-    let own = || GangRef {
-        kind: GangKind::Instance { role: role.name.clone(), instance: ordinal },
-        minimum: minimum_of_instance(role),
-    };
+    let own = || GangName::Instance(role.name.clone(), ordinal);
+    let base = || GangName::Base(start::stage(spec, role));
     if scheduler != GangScheduler::PodGang && memory.base_scheduled {
         // Kubernetes' minimum binds every later pod too, so nothing joins the base any more.
-        return (!single).then(own);
+        return (!single && !refill).then(own);
     }
     if let Some(gang) = batch_gang(spec, role, ordinal) {
         return Some(gang);
     }
     if ordinal < role.needed() {
-        return Some(base_gang(spec, role));
+        return Some(base());
     }
     match (single, scheduler) {
         (false, _) => Some(own()),
-        (true, GangScheduler::PodGang) => Some(base_gang(spec, role)),
+        (true, GangScheduler::PodGang) => Some(base()),
         (true, _) => None,
     }
+}
+
+/// Reads back the gang a pod of this instance names; nothing for a name that is not ours.
+pub fn parse(key: &GangKey, role: &Role, instance: u32) -> Option<GangName> {
+    let text = key.as_str();
+    if let Some(stage) = text.strip_prefix("base-") {
+        return stage.parse().ok().map(GangName::Base);
+    }
+    if let Some((rule, batch)) = text.strip_prefix("batch-").and_then(|rest| rest.rsplit_once('-')) {
+        return batch.parse().ok().map(|batch| GangName::Batch(RuleName::new(rule), batch));
+    }
+    let own = GangName::Instance(role.name.clone(), instance);
+    (own.to_string() == text).then_some(own)
 }
 
 /// An instance of several pods beyond the base, which waits until the base was scheduled once.

@@ -1,11 +1,15 @@
 //! Inside one group: its roles are rolled under their ceilings, and what is lost comes back.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::blocked::Reason;
 use crate::coordinate::scaling::{self, Growth};
 use crate::coordinate::{self, Ceiling, Pauses, Progress};
 use crate::draft::{Draft, Rolled};
 use crate::group::{Fixed, Mode};
-use crate::model::{Progression, Role, RuleKind, StrategyKind};
+use crate::gang::{Gang, GangName};
+use crate::model::{GangScheduler, Progression, Role, RuleKind, StrategyKind};
+use crate::names::GangKey;
 use crate::observe::{Seen, count, layout};
 use crate::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, PodSlot, Ungate};
 use crate::revision::Revision;
@@ -44,6 +48,7 @@ impl Draft<'_> {
         }
         self.refill(group, &units, &memory, before);
         self.lift_gates(group, &memory);
+        self.count_gangs(group, &memory, before);
         self.remove_strangers(group, mode, &rolled);
         self.block_conflict(group, mode, &rolled, before);
         self.rolled.insert(group.ordinal, rolled);
@@ -290,7 +295,7 @@ impl Draft<'_> {
     ) {
         let refill = why == CreateWhy::Refill;
         let gated = self.gate(role, ordinal, memory).is_some();
-        let gang = gang::gang_of(self.spec, memory, role, ordinal).filter(|_| !refill || role.pods() <= 1);
+        let gang = gang::gang_of(self.spec, memory, role, ordinal, refill);
         self.actions.push(Action::Create(Create {
             of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
             revision,
@@ -318,7 +323,7 @@ impl Draft<'_> {
 
     /// A unit with pods missing gets them, at the revision of those that stand.
     fn refill(&mut self, group: &Seen<'_>, units: &[Vec<Unit>], memory: &GroupMemory, before: usize) {
-        let doomed: std::collections::BTreeSet<(usize, u32)> = self.actions[before..]
+        let doomed: BTreeSet<(usize, u32)> = self.actions[before..]
             .iter()
             .filter_map(|action| match action {
                 Action::Delete(delete) => Some((self.spec.role_index(&delete.of.role)?, delete.of.instance)),
@@ -370,6 +375,49 @@ impl Draft<'_> {
                         self.actions.push(Action::Ungate(Ungate { of, uids }));
                     }
                 }
+            }
+        }
+    }
+
+    /// How many pods of each gang must find a place together: those of the instances that are in it and
+    /// needed. Counted from the pods, because a pod stays in its gang while the numbers around it change.
+    fn count_gangs(&mut self, group: &Seen<'_>, memory: &GroupMemory, before: usize) {
+        if self.spec.gang.scheduler == GangScheduler::None {
+            return;
+        }
+        let incarnation = memory.incarnation;
+        let mut counted: BTreeMap<GangName, u32> = BTreeMap::new();
+        let mut count = |role: &Role, ordinal: u32, gang: &GangName| {
+            let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
+            let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
+            let pods = if needed && wished { gang::minimum_of_instance(role) } else { 0 };
+            *counted.entry(gang.clone()).or_default() += pods;
+        };
+        let mut pending: BTreeSet<GangKey> = BTreeSet::new();
+        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
+            for instance in &seen.instances {
+                let named = instance.pods.iter().find(|pod| !pod.terminating && pod.gang.is_some());
+                let Some(key) = named.and_then(|pod| pod.gang.clone()) else { continue };
+                if instance.pods.iter().any(|pod| !pod.terminating && pod.bound.is_none()) {
+                    pending.insert(key.clone());
+                }
+                if let Some(gang) = gang::parse(&key, role, instance.instance) {
+                    count(role, instance.instance, &gang);
+                }
+            }
+        }
+        for action in &self.actions[before..] {
+            let Action::Create(Create { of, gang: Some(gang), refill: false, .. }) = action else { continue };
+            pending.insert(GangKey::new(&gang.to_string()));
+            if let Some(role) = self.spec.role(&of.role) {
+                count(role, of.instance, gang);
+            }
+        }
+        for (name, minimum) in counted {
+            let key = GangKey::new(&name.to_string());
+            if pending.contains(&key) {
+                let gang = Gang { group: group.ordinal, incarnation, name, minimum };
+                self.gangs.insert((group.ordinal, key), gang);
             }
         }
     }

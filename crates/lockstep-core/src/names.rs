@@ -75,6 +75,10 @@ name_type! {
     RuleName
 }
 name_type! {
+    /// A gang within its group and incarnation, as a pod names it.
+    GangKey
+}
+name_type! {
     /// The UID the API server gave a pod. A delete always carries the one it saw.
     Uid
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::blocked::Blocked;
-use crate::gang::GangRef;
+use crate::gang::{Gang, GangName};
 use crate::model::Spec;
 use crate::names::{MemberName, RoleName, RuleName, Uid};
 use crate::observe::{Aims, observe};
@@ -22,6 +22,9 @@ use crate::unit::Wake;
 pub struct Plan {
     /// What to do, in order.
     pub actions: Vec<Action>,
+    /// The gangs of pods that are created or have no node yet, as they must stand before the actions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<Gang>,
     /// What waits, and why.
     pub blocked: Vec<Blocked>,
     /// The counts and the phase.
@@ -78,7 +81,7 @@ pub struct Create {
     pub gated: bool,
     /// The gang they belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gang: Option<GangRef>,
+    pub gang: Option<GangName>,
     /// The placement batches they belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<BatchRef>,
@@ -152,6 +155,8 @@ pub enum DeleteWhy {
     SurgeOutdated,
     /// The whole group moves to the target.
     Recreate,
+    /// The whole group is beyond what is wished for, or stood in for others.
+    GroupRemoved,
     /// A pod ended and will not run again.
     FailedPod,
     /// A pod of it failed or restarted.

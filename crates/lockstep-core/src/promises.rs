@@ -254,8 +254,7 @@ impl Checker {
 
     fn engine_deletes(&mut self, t: u64, of: &Subject, why: &str) {
         let Some(spec) = self.history.spec().cloned() else { return };
-        let whole_group = why == "Recreate" || of.group >= spec.replicas;
-        if whole_group {
+        if matches!(why, "Recreate" | "GroupRemoved") {
             self.group_floor(t, of.group, &spec);
             return;
         }
@@ -275,7 +274,8 @@ impl Checker {
                 self.fail(t, Promise::PartitionUntouched, format!("{of:?} was deleted for the update"));
             }
         }
-        if matches!(why, "Update" | "Repair") && spec.strategy.kind == StrategyKind::RollingUpdate {
+        let moves = matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
+        if moves && spec.strategy.kind == StrategyKind::RollingUpdate {
             self.opening(t, of.group, &spec);
         }
     }
@@ -292,7 +292,7 @@ impl Checker {
         let enough = number(counted_on.count()) >= spec.replicas.saturating_sub(most);
         let under_way =
             others.iter().filter(|g| **g < spec.replicas && self.history.in_update(**g, t)).count();
-        let broken = !self.history.group_available(group, t) && number(under_way) < most.max(1);
+        let broken = !self.history.surely(group, t, Role::needed) && number(under_way) < most.max(1);
         // A group that had a unit on its way out a moment ago was open already.
         let open_already =
             spec.roles.iter().any(|role| self.history.of(group, &role.name).any(|(_, x)| x.leaving));
@@ -314,8 +314,8 @@ impl Checker {
         let others: Vec<u32> = self.history.groups().into_iter().filter(|other| *other != group).collect();
         let available = others.iter().filter(|g| self.history.group_available(**g, t)).count();
         let serving = others.iter().filter(|g| self.history.group_serves(**g, t)).count();
-        let costs = self.history.group_available(group, t) && number(available) < floor;
-        let stops = group < spec.replicas && self.history.group_serves(group, t) && number(serving) < floor;
+        let costs = self.history.surely(group, t, Role::needed) && number(available) < floor;
+        let stops = group < spec.replicas && self.history.surely(group, t, |_| 1) && number(serving) < floor;
         if costs || stops {
             let detail =
                 format!("group {group} goes, {available} others available, {serving} serve, floor {floor}");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Account;
 use crate::model::Member;
 pub use crate::names::Uid;
-use crate::names::{MemberName, RoleName, RuleName};
+use crate::names::{GangKey, MemberName, RoleName, RuleName};
 use crate::revision::Revision;
 use crate::time::Time;
 
@@ -111,6 +111,9 @@ pub struct Pod {
     /// A scheduling gate of ours holds it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gated: bool,
+    /// The gang it was created in, within its group and incarnation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<GangKey>,
     /// We created it and have not seen it yet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub in_flight: bool,

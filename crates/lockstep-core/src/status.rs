@@ -199,7 +199,9 @@ impl Draft<'_> {
         let removing =
             |group: u32| matches!(self.groups.modes.get(&group), Some(Mode::Rolling { kept: true, .. }));
         let strangers = seen.iter().any(|(g, group)| !group.strangers.is_empty() && !removing(*g));
-        let done = |r: &Rolled| r.tally.updated_available >= r.progress.eligible;
+        let done = |r: &Rolled| {
+            r.tally.updated_available >= r.progress.eligible && r.tally.standing >= r.progress.desired
+        };
         let kept = self.spec.strategy.kept(self.spec.replicas);
         let recreated = self.spec.strategy.kind == StrategyKind::GroupRecreate;
         let has_old = self.aims.roles.iter().any(|aim| aim.compass.old.is_some());

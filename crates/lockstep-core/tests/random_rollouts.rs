@@ -84,6 +84,7 @@ fn show(seed: u64, taste: Taste) {
     for blocked in &outcome.blocked {
         println!("BLOCKED {blocked:?}");
     }
+    println!("STATUS {}", serde_json::to_string(&outcome.status).unwrap());
     println!("{:?} after {}; memory {}", outcome.end, outcome.duration, serde_json::to_string(&outcome.memory).unwrap());
 }
 

@@ -92,7 +92,12 @@ impl History {
     /// Available now, as far as the engine can know: what the world took a moment ago counts for it.
     pub fn seems_available(&self, instance: &Instance, role: &Role, t: u64) -> bool {
         self.is_available(instance, role, t)
-            || (instance.was_ready && instance.lost_at.is_some_and(|lost| lost + self.lag() >= t))
+            || (instance.was_ready && self.lately(instance, t))
+    }
+
+    /// The world took it so lately that the engine may not know.
+    fn lately(&self, instance: &Instance, t: u64) -> bool {
+        self.lag() > 0 && instance.lost_at.is_some_and(|lost| lost + self.lag() >= t)
     }
 
     /// Available now.
@@ -146,13 +151,26 @@ impl History {
         let eligible = self.limits(role, group).1..role.replicas;
         let ready = |x: &Instance| {
             (!x.leaving && x.ready_since.is_some())
-                || (x.was_ready && x.lost_at.is_some_and(|lost| lost + self.lag() >= t))
+                || (x.was_ready && self.lately(x, t))
         };
         let standing = self
             .of(group, &role.name)
             .filter(|(i, x)| eligible.contains(i) && x.revision == target && ready(x));
         let gone = self.lately_gone(group, role, t, |x| x.revision == target && x.was_ready);
         number(standing.count() + gone.filter(|i| eligible.contains(i)).count())
+    }
+
+    /// How many instances of a role the engine must know to be available.
+    fn surely_available(&self, group: u32, role: &Role, t: u64) -> u32 {
+        let sure = |x: &Instance| t.checked_sub(self.lag()).is_some_and(|seen| self.is_available(x, role, seen));
+        number(self.of(group, &role.name).filter(|(_, x)| sure(x)).count())
+    }
+
+    /// The engine must know that every role has its minimum available, or at least somebody.
+    pub fn surely(&self, group: u32, t: u64, needed: impl Fn(&Role) -> u32) -> bool {
+        self.spec().is_some_and(|spec| {
+            spec.roles.iter().all(|role| self.surely_available(group, role, t) >= needed(role).min(role.replicas))
+        })
     }
 
     /// Every role has its minimum available.
@@ -180,7 +198,12 @@ impl History {
     /// A group is on its way between revisions.
     pub fn in_update(&self, group: u32, t: u64) -> bool {
         let Some(spec) = self.spec() else { return false };
-        let changing = || spec.roles.iter().filter(|role| self.changes(&role.name));
+        let outdated = |role: &Role| {
+            let target = self.target(&role.name);
+            let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
+            self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)
+        };
+        let changing = || spec.roles.iter().filter(|role| self.changes(&role.name) || outdated(role));
         let updated = changing().any(|role| self.updated(group, role, t, true) > 0);
         let finished = changing().all(|role| {
             let (_, partition) = self.limits(role, group);

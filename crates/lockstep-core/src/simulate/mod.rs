@@ -25,6 +25,7 @@ use crate::blocked::{Blocked, Reason};
 use crate::model::Spec;
 use crate::names::Uid;
 use crate::snapshot::Memory;
+use crate::status::Status;
 use crate::time::{Millis, Time};
 
 /// A rollout to be played.
@@ -78,6 +79,8 @@ pub struct Outcome {
     pub plans: u64,
     /// The memory at the end.
     pub memory: Memory,
+    /// The status at the end.
+    pub status: Option<Status>,
 }
 
 /// Plays a scenario. Every event goes to `sink` as it happens.
@@ -125,6 +128,7 @@ struct Sim<'a> {
     dirty: bool,
     die_after: Option<u64>,
     plans: u64,
+    status: Option<Status>,
     recorder: Recorder,
     blocked: BTreeMap<String, Blocked>,
     waits: BTreeMap<Reason, Millis>,
@@ -151,6 +155,7 @@ impl<'a> Sim<'a> {
             dirty: false,
             die_after: None,
             plans: 0,
+            status: None,
             recorder: Recorder::default(),
             blocked: BTreeMap::new(),
             waits: BTreeMap::new(),
@@ -208,7 +213,7 @@ impl<'a> Sim<'a> {
                 .blocked
                 .values()
                 .any(|block| matches!(block.reason, Reason::PauseStep | Reason::OnDelete));
-        if on_purpose { End::Paused } else { End::Stuck }
+        self.good_end().unwrap_or(if on_purpose { End::Paused } else { End::Stuck })
     }
 
     fn close(mut self, end: End) -> Outcome {
@@ -225,6 +230,7 @@ impl<'a> Sim<'a> {
             blocked,
             plans: self.plans,
             memory: self.memory,
+            status: self.status,
         }
     }
 

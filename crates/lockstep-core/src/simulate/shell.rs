@@ -7,6 +7,7 @@ use super::view::View;
 use super::{Job, Sim};
 use crate::blocked::{Blocked, Reason};
 use crate::model::Spec;
+use crate::names::GangKey;
 use crate::observe::Aims;
 use crate::plan::{Action, Create, Delete, Plan, Ungate, plan};
 use crate::status::Phase;
@@ -22,11 +23,13 @@ impl Sim<'_> {
             self.view.snapshot.layouts = self.world.layouts.clone();
         }
         let plan = plan(spec, &self.view.snapshot, self.now);
-        let overridden = self.view.snapshot.memory.overridden.is_some() != plan.memory.overridden.is_some();
+        let before = &self.view.snapshot.memory;
+        let moved = before.overridden != plan.memory.overridden || before.roles != plan.memory.roles;
         self.memory = plan.memory.clone();
-        if overridden {
+        if moved {
             self.say_spec();
         }
+        self.status = Some(plan.status.clone());
         self.say_blocked(&plan.blocked);
         self.act(&plan);
         self.sleep_until(&plan);
@@ -46,6 +49,10 @@ impl Sim<'_> {
     }
 
     fn act(&mut self, plan: &Plan) {
+        for gang in &plan.gangs {
+            let id = (gang.group, gang.incarnation, GangKey::new(&gang.name.to_string()));
+            self.world.gangs.insert(id, gang.minimum);
+        }
         let mut left = self.die_after.take();
         for action in &plan.actions {
             if left == Some(0) {
@@ -136,13 +143,18 @@ impl Sim<'_> {
         self.wake = plan.wake.map(|time| self.at(time, Job::Wake));
     }
 
+    /// The good end the last plan saw, if it saw one.
+    pub(super) fn good_end(&self) -> Option<End> {
+        match self.status.as_ref()?.phase {
+            Phase::Complete => Some(End::Complete),
+            Phase::PartitionReached => Some(End::PartitionReached),
+            Phase::RolledBack => Some(End::RolledBack),
+            _ => None,
+        }
+    }
+
     fn end(&self, plan: &Plan) -> Option<End> {
-        let end = match plan.status.phase {
-            Phase::Complete => End::Complete,
-            Phase::PartitionReached => End::PartitionReached,
-            Phase::RolledBack => End::RolledBack,
-            _ => return None,
-        };
+        let end = self.good_end()?;
         let quiet = plan.actions.is_empty()
             && !self.dirty
             && self.changes_left == 0

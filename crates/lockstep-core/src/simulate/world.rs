@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::Member;
-use crate::names::{MemberName, RoleName, Uid};
+use crate::names::{GangKey, MemberName, RoleName, Uid};
 use crate::plan::Create;
 use crate::revision::Revision;
 use crate::snapshot::Pod;
@@ -34,6 +34,9 @@ impl PodName {
     }
 }
 
+/// A gang: the group, the incarnation, the name.
+pub type GangId = (u32, u32, GangKey);
+
 /// A pod as it really is.
 #[derive(Debug, Clone)]
 pub struct WorldPod {
@@ -43,8 +46,8 @@ pub struct WorldPod {
     pub version: u64,
     /// Its node.
     pub node: Option<usize>,
-    /// Its gang, and how many of it must be placed together.
-    pub gang: Option<(String, u32)>,
+    /// Its gang, by group, incarnation and name.
+    pub gang: Option<GangId>,
     /// The batch that must share its node.
     pub batch: Option<String>,
 }
@@ -71,6 +74,8 @@ pub struct World {
     pub pending: BTreeSet<PodName>,
     /// The nodes; none means room without end.
     pub nodes: Vec<Node>,
+    /// How many pods of each gang must be placed together.
+    pub gangs: BTreeMap<GangId, u32>,
     /// What an instance of each revision is made of.
     pub layouts: BTreeMap<RoleName, BTreeMap<Revision, Vec<Member>>>,
     next_uid: u64,
@@ -104,7 +109,8 @@ impl World {
                 continue;
             }
             let uid = self.uid();
-            let pod = Pod {
+            let place = (create.of.group, create.incarnation);
+            let mut pod = Pod {
                 member: slot.member.clone(),
                 index: slot.index,
                 uid: uid.clone(),
@@ -115,8 +121,9 @@ impl World {
                 gated: create.gated,
                 ..Pod::default()
             };
-            let place = (create.of.group, create.incarnation);
-            let gang = create.gang.as_ref().map(|g| (format!("{place:?}/{:?}", g.kind), g.minimum));
+            let key = create.gang.as_ref().map(|gang| GangKey::new(&gang.to_string()));
+            let gang = key.clone().map(|key| (place.0, place.1, key));
+            pod.gang = key;
             let batch = create.batches.iter().find(|b| b.required);
             let batch = batch.map(|b| format!("{place:?}/{}/{}", b.rule, b.batch));
             self.names.insert(uid, name.clone());
@@ -171,15 +178,15 @@ impl World {
     /// Binds what can be bound. A gang is bound only if its minimum can be.
     pub fn schedule(&mut self, now: Time) -> Vec<PodName> {
         let mut bound = Vec::new();
-        let mut gangs: BTreeSet<String> = BTreeSet::new();
+        let mut gangs: BTreeSet<GangId> = BTreeSet::new();
         for name in self.pending.clone() {
             let Some(pod) = self.pods.get(&name) else { continue };
             match &pod.gang {
                 None => bound.extend(self.bind(&name, now)),
-                Some((gang, minimum)) => {
+                Some(gang) => {
+                    let gang = gang.clone();
                     if gangs.insert(gang.clone()) {
-                        let (gang, minimum) = (gang.clone(), *minimum);
-                        bound.extend(self.bind_gang(&gang, minimum, now));
+                        bound.extend(self.bind_gang(&gang, now));
                     }
                 }
             }
@@ -187,8 +194,10 @@ impl World {
         bound
     }
 
-    fn bind_gang(&mut self, gang: &str, minimum: u32, now: Time) -> Vec<PodName> {
-        let of_gang = |pod: &WorldPod| pod.gang.as_ref().is_some_and(|(name, _)| name == gang);
+    fn bind_gang(&mut self, gang: &GangId, now: Time) -> Vec<PodName> {
+        let of_gang = |pod: &WorldPod| pod.gang.as_ref() == Some(gang);
+        // The minimum binds every later pod too, not only at first, as Kubernetes' own does.
+        let minimum = self.gangs.get(gang).copied().unwrap_or(0);
         let placed = self.pods.values().filter(|pod| of_gang(pod) && pod.node.is_some()).count();
         let waiting: Vec<PodName> =
             self.pending.iter().filter(|name| self.pods.get(name).is_some_and(of_gang)).cloned().collect();
