@@ -19,6 +19,7 @@
 
 mod coordination;
 mod decode;
+mod document;
 mod duration;
 mod findings;
 pub mod identity;
@@ -37,6 +38,7 @@ pub use coordination::{
     AffinityScheduling, BatchMode, Coordination, Pause, PauseStep, Progression, RollingUpdate, Scaling, Step,
     UpdateStep,
 };
+pub use document::{Document, yaml_to_json};
 pub use duration::{Duration, NotADuration};
 pub use identity::Identity;
 pub use lockstep_set::{

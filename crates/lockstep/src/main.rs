@@ -1,1 +1,15 @@
-fn main() {}
+//! `lockstep`: look at a rollout before it happens.
+
+mod args;
+mod commands;
+mod exit;
+mod input;
+mod screen;
+mod show;
+mod story;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::main()
+}

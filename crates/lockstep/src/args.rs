@@ -1,0 +1,208 @@
+//! What may be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lockstep_api::Duration;
+use lockstep_core::time::Millis;
+
+/// Plan, simulate and check rollouts of LockstepSets before they happen.
+///
+/// Nothing here talks to a cluster: manifests in, answers out, made by the same engine that runs in the
+/// operator.
+#[derive(Debug, Parser)]
+#[command(name = "lockstep", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well, 1 wrong input, 2 the rollout cannot finish, 3 a promise was broken.
+Start with `lockstep demo`.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what a rollout will do, wave by wave; or what the engine would do now for an observed state.
+    #[command(after_help = PLAN_EXAMPLES)]
+    Plan(PlanArgs),
+    /// Play a rollout, with faults if you like, and check every promise on the way.
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(SimulateArgs),
+    /// Say everything that is wrong with manifests, also rules that block each other.
+    #[command(after_help = LINT_EXAMPLES)]
+    Lint(LintArgs),
+    /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
+    Demo,
+}
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  lockstep plan -f old.yaml --to new.yaml --ready prefill=8m,decode=6m
+  lockstep plan --to new.yaml                        a first start
+  lockstep plan -f old.yaml --to new.yaml -o svg > rollout.svg
+  lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state";
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  lockstep simulate -f old.yaml --to new.yaml --faults rough-day.yaml --runs 500
+  lockstep simulate -f old.yaml --to new.yaml --seed 7 -o jsonl > trace.jsonl";
+
+const LINT_EXAMPLES: &str = "\
+Examples:
+  lockstep lint -f set.yaml -f other.yaml
+  kustomize build | lockstep lint -f - --strict";
+
+/// `lockstep plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The manifest that runs now. Without it: a first start. `-` reads stdin.
+    #[arg(short = 'f', long = "from", value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The manifest that is wished for.
+    #[arg(long, value_name = "FILE", required_unless_present = "snapshot", conflicts_with = "snapshot")]
+    pub to: Option<PathBuf>,
+    /// An observed state: show what the engine would do now. Needs -f and no --to.
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub snapshot: Option<PathBuf>,
+    /// How long things take.
+    #[command(flatten)]
+    pub pace: Pace,
+    /// Show every wave, also those that look alike.
+    #[arg(long)]
+    pub all: bool,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t = PlanForm::Table)]
+    pub output: PlanForm,
+}
+
+/// How long things take.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Pace {
+    /// How long pods take to become ready: one time for all, or by role.
+    #[arg(long, value_name = "5m | ROLE=8m,…", value_delimiter = ',')]
+    pub ready: Vec<Ready>,
+    /// How long pods take to terminate.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub terminate: Option<Millis>,
+}
+
+/// One part of `--ready`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The role; all of them if none is named.
+    pub role: Option<String>,
+    /// How long.
+    pub time: Millis,
+}
+
+impl std::str::FromStr for Ready {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (role, time) = match text.split_once('=') {
+            Some((role, time)) => (Some(role.trim().to_owned()), time.trim()),
+            None => (None, text.trim()),
+        };
+        Ok(Self { role, time: duration(time)? })
+    }
+}
+
+fn duration(text: &str) -> Result<Millis, String> {
+    text.parse::<Duration>().map(|duration| duration.0).map_err(|error| error.to_string())
+}
+
+/// The forms of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanForm {
+    /// For people.
+    Table,
+    /// For machines.
+    Json,
+    /// A picture: one lane per instance.
+    Svg,
+}
+
+/// `lockstep simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// The manifest that runs now. Without it: a first start. `-` reads stdin.
+    #[arg(short = 'f', long = "from", value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// The manifest that is wished for.
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    /// How long things take; stands over what the fault profile says.
+    #[command(flatten)]
+    pub pace: Pace,
+    /// The first seed. The same seed gives the same run, byte for byte.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many runs, with the seeds that follow.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub runs: u64,
+    /// What goes wrong: a fault profile (see docs/faults.md).
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t = SimulateForm::Summary)]
+    pub output: SimulateForm,
+}
+
+/// The forms of a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SimulateForm {
+    /// For people.
+    Summary,
+    /// The summary for machines.
+    Json,
+    /// The trace of one run, one event per line.
+    Jsonl,
+}
+
+/// `lockstep lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Manifests to check; `-` reads stdin.
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Warnings are errors.
+    #[arg(long)]
+    pub strict: bool,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t = LintForm::Text)]
+    pub output: LintForm,
+}
+
+/// The forms of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LintForm {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn ready_by_role_or_for_all() {
+        let cli = Cli::parse_from(["lockstep", "plan", "--to", "x", "--ready", "prefill=8m,decode=1h30m"]);
+        let Command::Plan(plan) = cli.command else { panic!("{cli:?}") };
+        let of = |role: &str, minutes| Ready { role: Some(role.to_owned()), time: Millis::minutes(minutes) };
+        assert_eq!(plan.pace.ready, [of("prefill", 8), of("decode", 90)]);
+        assert_eq!("5m".parse(), Ok(Ready { role: None, time: Millis::minutes(5) }));
+        assert!("prefill=soon".parse::<Ready>().is_err());
+    }
+}

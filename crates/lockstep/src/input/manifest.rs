@@ -1,0 +1,100 @@
+//! Manifests: read, checked and lowered.
+
+use std::io::Read;
+use std::path::Path;
+
+use lockstep_api::{Document, Valid};
+use lockstep_core::model::Spec;
+
+use super::complaint::{BadInput, Complaint};
+
+/// The largest file that is read: far above any manifest, far below any memory.
+const LARGEST: u64 = 64 << 20;
+
+/// A manifest that was found to be right.
+#[derive(Debug)]
+pub struct Manifest {
+    /// Its file, as it was named.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The set.
+    pub set: Valid,
+    /// The same in the engine's words.
+    pub spec: Spec,
+    /// What deserves a word.
+    pub warnings: Vec<Complaint>,
+}
+
+impl Manifest {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, BadInput> {
+        let (file, text) = read_text(path)?;
+        Self::parse(&file, text)
+    }
+
+    /// Reads a text that came from somewhere.
+    pub fn parse(file: &str, text: String) -> Result<Self, BadInput> {
+        match lockstep_api::parse(&text) {
+            Ok(parsed) => {
+                let warnings = parsed.warnings.into_iter().map(|p| Complaint::warning(file, p)).collect();
+                let spec = lockstep_api::lower(&parsed.set);
+                Ok(Self { file: file.to_owned(), text, set: parsed.set, spec, warnings })
+            }
+            Err(problems) => Err(BadInput(problems.into_iter().map(|p| Complaint::error(file, p)).collect())),
+        }
+    }
+
+    /// The line of a place such as `["spec", "coordination", "1"]`, in a file of one document.
+    pub fn line(&self, place: &[&str]) -> Option<usize> {
+        let place: Vec<String> = place.iter().map(|name| (*name).to_owned()).collect();
+        Document::parse(&self.text).ok()?.line(&place)
+    }
+}
+
+/// Reads two manifests and reports what is wrong with either.
+pub fn read_pair(from: Option<&Path>, to: &Path) -> Result<(Option<Manifest>, Manifest), BadInput> {
+    match (from.map(Manifest::read).transpose(), Manifest::read(to)) {
+        (Ok(from), Ok(to)) => {
+            if let Some(complaint) = from.as_ref().and_then(|from| other_set(from, &to)) {
+                return Err(BadInput(vec![complaint]));
+            }
+            Ok((from, to))
+        }
+        (Err(mut one), Err(other)) => {
+            one.0.extend(other.0);
+            Err(one)
+        }
+        (Err(bad), _) | (_, Err(bad)) => Err(bad),
+    }
+}
+
+fn other_set(from: &Manifest, to: &Manifest) -> Option<Complaint> {
+    let (old, new) = (&from.spec.name, &to.spec.name);
+    (old != new).then(|| {
+        let message =
+            format!("this is set {new:?}, but {} is set {old:?}: both must be the same set", from.file);
+        Complaint::of_file(&to.file, message)
+    })
+}
+
+/// The name and the text of a file; `-` is stdin.
+pub fn read_text(path: &Path) -> Result<(String, String), BadInput> {
+    let stdin = path.as_os_str() == "-";
+    let file = if stdin { "stdin".to_owned() } else { path.display().to_string() };
+    let refuse = |message: String| BadInput(vec![Complaint::of_file(&file, message)]);
+    let mut bytes = Vec::new();
+    let read = if stdin {
+        std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|open| open.take(LARGEST + 1).read_to_end(&mut bytes))
+    };
+    match read {
+        Err(error) => Err(refuse(format!("cannot be read: {error}"))),
+        Ok(_) if bytes.len() as u64 > LARGEST => Err(refuse("larger than 64 MiB".to_owned())),
+        Ok(_) => match String::from_utf8(bytes) {
+            Ok(text) => Ok((file, text)),
+            Err(_) => Err(refuse("not text in UTF-8".to_owned())),
+        },
+    }
+}

@@ -1,0 +1,11 @@
+//! What users hand over: manifests, fault profiles, observed states; and what is wrong with them.
+
+mod changes;
+pub mod complaint;
+pub mod fault_profile;
+pub mod manifest;
+pub mod moment;
+pub mod pace;
+pub mod reader;
+pub mod state_file;
+mod units;

@@ -1,0 +1,180 @@
+//! Many runs in a few lines.
+
+use std::collections::BTreeMap;
+
+use lockstep_core::blocked::Reason;
+use lockstep_core::names::RoleName;
+use lockstep_core::promises::Promise;
+use lockstep_core::simulate::trace::End;
+use serde::Serialize;
+
+use super::words;
+use crate::story::runs::Run;
+
+/// What many runs came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// How many runs.
+    pub runs: u64,
+    /// The first seed.
+    pub seed: u64,
+    /// How many ended how.
+    pub ended: BTreeMap<String, u64>,
+    /// How long they took, in milliseconds.
+    pub duration_ms: Spread,
+    /// How many plans were made in one run.
+    pub plans: Spread,
+    /// How long things waited, by reason: the median over the runs, in milliseconds, summed over what waited.
+    pub waits_ms: BTreeMap<String, u64>,
+    /// Per role: the lowest number available in one group at any time, of how many.
+    pub least: BTreeMap<RoleName, (u32, u32)>,
+    /// The promises that were broken, with the seed to replay.
+    pub broken: Vec<Failure>,
+    /// Why runs that hold are right to hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_hold: Option<String>,
+}
+
+/// The least, the middle and the most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// The least.
+    pub min: u64,
+    /// The middle.
+    pub median: u64,
+    /// The most.
+    pub max: u64,
+}
+
+/// A promise that was broken in one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The run.
+    pub seed: u64,
+    /// When, in milliseconds.
+    pub t: u64,
+    /// Which promise.
+    pub promise: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl Spread {
+    fn of(mut values: Vec<u64>) -> Self {
+        values.sort_unstable();
+        match (values.first(), values.get(values.len() / 2), values.last()) {
+            (Some(min), Some(median), Some(max)) => Self { min: *min, median: *median, max: *max },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Sums runs up, in the order of their seeds. A run that could not come to its end breaks no promise by holding.
+pub fn sum_up(runs: &[Run], may_hold: Option<String>) -> Summary {
+    let mut summary = Summary {
+        runs: runs.len() as u64,
+        seed: runs.first().map_or(0, |run| run.seed),
+        duration_ms: Spread::of(runs.iter().map(|run| run.outcome.duration.0).collect()),
+        plans: Spread::of(runs.iter().map(|run| run.outcome.plans).collect()),
+        ..Summary::default()
+    };
+    for run in runs {
+        *summary.ended.entry(end_word(run.outcome.end).to_owned()).or_default() += 1;
+        for (role, (least, of)) in &run.least {
+            let entry = summary.least.entry(role.clone()).or_insert((*least, *of));
+            *entry = (entry.0.min(*least), entry.1.max(*of));
+        }
+        let counts = run.broken.iter().filter(|b| !(may_hold.is_some() && b.promise == Promise::Convergence));
+        summary.broken.extend(counts.map(|broken| Failure {
+            seed: run.seed,
+            t: broken.t,
+            promise: format!("{:?}", broken.promise),
+            detail: broken.detail.clone(),
+        }));
+    }
+    summary.waits_ms = waits(runs);
+    summary.may_hold = may_hold;
+    summary
+}
+
+fn waits(runs: &[Run]) -> BTreeMap<String, u64> {
+    let mut all: BTreeMap<Reason, Vec<u64>> = BTreeMap::new();
+    for (reason, time) in runs.iter().flat_map(|run| &run.outcome.waits) {
+        all.entry(*reason).or_default().push(time.0);
+    }
+    let median = |mut times: Vec<u64>| {
+        times.resize(runs.len().max(times.len()), 0);
+        Spread::of(times).median
+    };
+    all.into_iter()
+        .map(|(reason, times)| (reason.to_string(), median(times)))
+        .filter(|(_, t)| *t > 0)
+        .collect()
+}
+
+/// How a run ended, in a word.
+fn end_word(end: End) -> &'static str {
+    match end {
+        End::Complete => "complete",
+        End::PartitionReached => "partitionReached",
+        End::RolledBack => "rolledBack",
+        End::Paused => "paused",
+        End::Stuck => "stuck",
+        End::TimedOut => "timedOut",
+    }
+}
+
+fn end_words(word: &str) -> &str {
+    match word {
+        "partitionReached" => "partition reached",
+        "rolledBack" => "rolled back",
+        "timedOut" => "not at an end in time",
+        "stuck" => "held",
+        other => other,
+    }
+}
+
+impl Summary {
+    /// The summary for people.
+    pub fn text(&self) -> String {
+        let ended: Vec<String> =
+            self.ended
+                .iter()
+                .map(|(end, n)| {
+                    if self.runs == 1 { end_words(end).to_owned() } else { format!("{n} {}", end_words(end)) }
+                })
+                .collect();
+        let mut rows = vec![vec!["ended".to_owned(), ended.join(", ")]];
+        rows.push(vec!["time".to_owned(), self.spread(self.duration_ms, words::roughly)]);
+        let least: Vec<String> =
+            self.least.iter().map(|(role, (least, of))| format!("{role} {least}/{of}")).collect();
+        rows.push(vec!["available (least)".to_owned(), least.join(", ")]);
+        rows.push(vec!["waited".to_owned(), self.waits()]);
+        rows.push(vec!["plans made".to_owned(), self.spread(self.plans, |n| n.to_string())]);
+        if let Some(why) = &self.may_hold {
+            rows.push(vec!["may hold".to_owned(), why.clone()]);
+        }
+        rows.retain(|row| !row[1].is_empty());
+        words::table(&[], &rows)
+    }
+
+    fn spread(&self, spread: Spread, say: impl Fn(u64) -> String) -> String {
+        if self.runs == 1 {
+            return say(spread.median);
+        }
+        format!("{} to {}, median {}", say(spread.min), say(spread.max), say(spread.median))
+    }
+
+    fn waits(&self) -> String {
+        let mut waits: Vec<(&String, &u64)> = self.waits_ms.iter().collect();
+        waits.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
+        let shown: Vec<String> = waits
+            .iter()
+            .take(6)
+            .map(|(reason, time)| format!("{reason} {}", words::roughly(**time)))
+            .collect();
+        shown.join(", ")
+    }
+}
