@@ -1,0 +1,252 @@
+//! Groups: opened, recreated, surged, kept; roles that come and go.
+
+mod golden_support;
+mod support;
+
+use golden_support::build::*;
+use golden_support::{Desk, Names};
+use lockstep_core::blocked::Reason;
+use lockstep_core::model::StrategyKind::*;
+use lockstep_core::model::*;
+use lockstep_core::number::IntOrPercent::*;
+use lockstep_core::status::Phase;
+use support::{at, rev, role, set};
+
+fn pair() -> Vec<Role> {
+    vec![with_workers(role("prefill", 2, "A"), 1), role("decode", 1, "A")]
+}
+
+fn rollout(spec: &Spec) -> (String, Desk) {
+    let mut desk = Desk::complete(spec);
+    desk.names = Names::Groups;
+    let passes = desk.wish(&at(spec, "B")).run();
+    (passes, desk)
+}
+
+#[test]
+fn recreated_groups_in_order() {
+    let mut ascending = groups(3, GroupRecreate, 0, 1, pair());
+    ascending.strategy.order = Order::Ascending;
+    for (why, spec, passes) in [
+        ("the ten steps", ascending, "+3 | -0 | +0 | -1 | +1 | -2 | +2 | -3"),
+        ("one at a time", groups(2, GroupRecreate, 1, 0, pair()), "-1 | +1 | -0 | +0"),
+        ("both at once", groups(2, GroupRecreate, 2, 0, pair()), "-0 -1 | +0 +1"),
+    ] {
+        let (found, desk) = rollout(&spec);
+        assert_eq!((found.as_str(), desk.phase()), (passes, Phase::Complete), "{why}");
+    }
+}
+
+#[test]
+fn with_surge_and_none_down_every_group_is_covered() {
+    let mut desk = Desk::complete(&groups(3, GroupRecreate, 0, 1, pair()));
+    desk.names = Names::Groups;
+    let to = at(&desk.spec, "B");
+    let whole = |desk: &Desk, group: u32| {
+        ["prefill", "decode"].iter().all(|r| desk.at(group, r, "A") + desk.at(group, r, "B") > 0)
+    };
+    desk.wish(&to).run_until(|desk| {
+        assert!((0..4).filter(|group| whole(desk, *group)).count() >= 3);
+        false
+    });
+}
+
+#[test]
+fn a_recreated_group_waits_for_its_last_old_pod() {
+    let spec = groups(2, GroupRecreate, 1, 0, pair());
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    assert_eq!(desk.wish(&at(&spec, "B")).plan(), "-1");
+    desk.reap_role("prefill");
+    assert_eq!(desk.plan(), "", "decode of group 1 is still there");
+    assert!(desk.reasons().contains(&Reason::WaitingForTermination));
+    desk.reap();
+    assert_eq!(desk.plan(), "+1");
+    assert_eq!(desk.plan(), "", "group 0 waits until group 1 is available");
+}
+
+#[test]
+fn one_changed_role_recreates_all_of_its_group() {
+    let mut desk = Desk::complete(&groups(1, GroupRecreate, 1, 0, pair()));
+    let mut to = desk.spec.clone();
+    to.roles[1].revision = rev("B");
+    desk.names = Names::Roles;
+    assert_eq!(desk.wish(&to).run(), "-prefill-0 -prefill-1 -decode-0 | +prefill-0 +prefill-1 +decode-0");
+}
+
+#[test]
+fn one_changed_role_leaves_the_others_alone_when_groups_roll() {
+    let mut desk = Desk::complete(&groups(2, RollingUpdate, 1, 0, pair()));
+    let mut to = desk.spec.clone();
+    to.roles[1].revision = rev("B");
+    assert_eq!(desk.wish(&to).run(), "-1/decode-0 | +1/decode-0 | -0/decode-0 | +0/decode-0");
+}
+
+#[test]
+fn a_role_scaled_out_with_a_new_template_tears_down_one_group_at_a_time() {
+    let spec = groups(2, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let mut to = at(&spec, "B");
+    to.roles[0].replicas = 2;
+    desk.wish(&to);
+    for wait in [0, 11, 0, 60] {
+        desk.wait(wait).run_until(|desk| {
+            let serving = (0..2).filter(|g| desk.at(*g, "r", "A") + desk.at(*g, "r", "B") > 0);
+            assert!(serving.count() >= 1);
+            false
+        });
+    }
+    assert_eq!((desk.line(0, "r"), desk.line(1, "r")), ("BB".to_owned(), "BB".to_owned()));
+    assert_eq!(desk.phase(), Phase::Complete);
+}
+
+#[test]
+fn a_short_group_that_serves_is_not_torn_down_beside_another() {
+    let spec = groups(2, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let mut to = at(&spec, "B");
+    to.roles[0].replicas = 2;
+    desk.homeless = vec![("r", 1)];
+    assert_eq!(desk.wish(&to).plan(), "+0/r-1@A x1/r-0", "neither is available, both serve");
+    assert_eq!(desk.wait(60).plan(), "", "group 0 serves alone");
+    desk.homeless.clear();
+    desk.run();
+    assert_eq!((desk.line(0, "r"), desk.line(1, "r")), ("BB".to_owned(), "BB".to_owned()));
+}
+
+#[test]
+fn groups_open_one_by_one() {
+    let spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 2, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let passes = desk.wish(&at(&spec, "B")).run();
+    let each = |g: u32| format!("-{g}/r-1 | +{g}/r-1 | -{g}/r-0 | +{g}/r-0");
+    assert_eq!(passes, format!("{} | {} | {}", each(2), each(1), each(0)));
+}
+
+#[test]
+fn roles_of_an_open_group_roll_side_by_side() {
+    let spec = groups(1, RollingUpdate, 1, 0, vec![role("p", 2, "A"), role("d", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    assert_eq!(desk.wish(&at(&spec, "B")).run(), "-p-1 -d-0 | +p-1 +d-0 | -p-0 | +p-0");
+}
+
+#[test]
+fn partition_counts_groups() {
+    let mut spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    spec.strategy.partition = Int(1);
+    let (passes, mut desk) = rollout(&spec);
+    assert_eq!((passes.as_str(), desk.phase()), ("-2 | +2 | -1 | +1", Phase::PartitionReached));
+    assert_eq!(desk.evict(0, "r", 0).run(), "+0@A", "a group below the partition returns as it was");
+}
+
+#[test]
+fn a_broken_group_below_the_partition_counts() {
+    let mut spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    spec.strategy.partition = Int(1);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    desk.unready(0, "r", 0).wait(60);
+    assert_eq!(desk.wish(&at(&spec, "B")).run(), "");
+    assert_eq!(desk.reasons(), [Reason::GroupsExhausted]);
+    assert_eq!(desk.back(0, "r", 0).run(), "-2 | +2 | -1 | +1");
+}
+
+#[test]
+fn a_broken_group_is_opened_first_and_alone() {
+    let spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    desk.unready(0, "r", 0).wait(60);
+    assert_eq!(desk.wish(&at(&spec, "B")).run(), "x0 | +0 | -2 | +2 | -1 | +1");
+}
+
+#[test]
+fn an_unscheduled_group_goes_before_a_broken_one() {
+    let spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    desk.unready(2, "r", 0).wait(60);
+    desk.each(|g, _, _, pod| {
+        if g == 1 {
+            (pod.ready, pod.bound, pod.created) = (None, None, lockstep_core::time::Time(0));
+        }
+    });
+    desk.homeless = vec![("r", 0)];
+    assert_eq!(desk.wish(&at(&spec, "B")).plan(), "x1");
+}
+
+#[test]
+fn surge_adds_whole_groups_and_takes_them_away() {
+    let spec = groups(2, RollingUpdate, 0, 1, vec![role("r", 1, "A")]);
+    let (passes, desk) = rollout(&spec);
+    assert_eq!((passes.as_str(), desk.phase()), ("+2 | -1 | +1 | -0 | +0 | -2", Phase::Complete));
+}
+
+#[test]
+fn on_delete_nothing_moves_until_all_pods_of_an_instance_are_gone() {
+    let spec = groups(1, OnDelete, 1, 0, vec![with_workers(role("r", 2, "A"), 2)]);
+    let mut desk = Desk::complete(&spec);
+    assert_eq!(desk.wish(&at(&spec, "B")).run(), "");
+    assert_eq!(desk.reasons(), [Reason::OnDelete]);
+    desk.each(|_, _, i, pod| pod.terminating |= i == 1 && pod.member.as_str() == "leader");
+    desk.reap();
+    assert_eq!(desk.run(), "+1@A", "one pod of it alone returns as the others are");
+    assert_eq!(desk.evict(0, "r", 1).run(), "+1");
+    assert_eq!(desk.line(0, "r"), "AB");
+}
+
+#[test]
+fn on_delete_of_one_role_leaves_the_others_rolling() {
+    let mut roles = vec![role("p", 1, "A"), role("d", 1, "A")];
+    roles[0].strategy.kind = OnDelete;
+    let mut desk = Desk::complete(&set(1, roles));
+    let to = at(&desk.spec, "B");
+    assert_eq!(desk.wish(&to).run(), "-d-0 | +d-0");
+    assert_eq!(desk.evict(0, "p", 0).run(), "+p-0");
+}
+
+#[test]
+fn a_removed_role_goes_last_within_its_own_limit() {
+    let spec = set(1, vec![role("r", 2, "A"), role("s", 3, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let mut to = at(&spec, "B");
+    to.roles.truncate(1);
+    let passes = desk.wish(&to).run();
+    assert_eq!(passes, "-r-1 | +r-1 | -r-0 | +r-0 | -s-2 | -s-1 | -s-0");
+    assert_eq!(desk.phase(), Phase::Complete);
+}
+
+#[test]
+fn a_removed_role_stays_while_the_others_are_incomplete() {
+    let spec = set(1, vec![role("r", 2, "A"), role("s", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.bad = vec![rev("B")];
+    let mut to = at(&spec, "B");
+    to.roles.truncate(1);
+    assert_eq!(desk.wish(&to).run(), "-r-1 | +r-1");
+    assert!(desk.reasons().contains(&Reason::RoleRemoval));
+    assert_eq!(desk.line(0, "s"), "A");
+}
+
+#[test]
+fn an_added_role_is_created_at_once_when_groups_roll() {
+    let spec = groups(2, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let mut to = spec.clone();
+    to.roles.push(role("s", 1, "S"));
+    assert_eq!(desk.wish(&to).run(), "+0/s-0 +1/s-0");
+    assert_eq!(desk.phase(), Phase::Complete);
+}
+
+#[test]
+fn an_added_role_comes_with_its_group_when_groups_are_recreated() {
+    let spec = groups(2, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    let mut to = spec.clone();
+    to.roles.push(role("s", 1, "S"));
+    assert_eq!(
+        desk.wish(&to).run(),
+        "-1/r-0 | +1/r-0 +1/s-0 | -0/r-0 | +0/r-0 +0/s-0",
+        "two revisions of the set never stand in one group"
+    );
+}
