@@ -11,6 +11,7 @@ use lockstep_core::blocked::Reason;
 use lockstep_core::model::*;
 use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent::*;
+use lockstep_core::snapshot::Memory;
 use support::role;
 
 fn affinity(prefill: u32, decode: u32, batch_mode: BatchMode) -> Spec {
@@ -168,4 +169,13 @@ fn the_slowest_may_always_have_one_more() {
     let mut desk = Desk::complete(&from);
     desk.wish(&to).run();
     assert_eq!((desk.line(0, "prefill"), desk.line(0, "decode")), ("AAA".to_owned(), "AAAAAAA".to_owned()));
+}
+
+#[test]
+fn batches_know_what_was_ready_without_memory() {
+    let mut desk = Desk::complete(&affinity(6, 3, BatchMode::Sequential));
+    desk.unready(0, "prefill", 0);
+    desk.seen.memory = Memory::default();
+    desk.evict(0, "decode", 1).plan();
+    assert!(!desk.creates[0].gated, "batch 2 runs, so those before it were ready");
 }

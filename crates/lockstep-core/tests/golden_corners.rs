@@ -295,3 +295,68 @@ fn reasons_name_what_holds() {
     assert_eq!(unproven.wait(11).wish(&at(&spec, "B")).run(), "x3 | +3");
     assert_eq!(unproven.reasons(), [Reason::Unproven]);
 }
+
+#[test]
+fn an_instance_of_the_old_layout_is_left_as_it_is() {
+    let spec = set(1, vec![with_workers(role("r", 2, "A"), 1)]);
+    let mut desk = Desk::complete(&spec);
+    let to = set(1, vec![with_workers(role("r", 2, "B"), 3)]);
+    assert_eq!(desk.wish(&to).run(), "-1 | +1 | -0 | +0");
+    assert!(desk.creates.iter().all(|create| create.pods.len() == 4 && !create.refill));
+    assert_eq!(desk.lowest("r"), 1);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&to).plan();
+    desk.evict(0, "r", 0).plan();
+    let returned = desk.creates.iter().find(|create| create.of.instance == 0);
+    assert_eq!(returned.map(|create| create.pods.len()), Some(2), "as the old revision has it");
+}
+
+#[test]
+fn the_stable_revision_is_not_lost_with_a_bad_rollout_on_top_of_another() {
+    let spec = set(1, vec![within(role("r", 4, "A"), 1, 0)]);
+    let mut desk = Desk::complete(&spec);
+    desk.bad = vec![rev("B"), rev("C")];
+    desk.wish(&at(&spec, "B")).run();
+    desk.wait(60).wish(&at(&spec, "C")).run();
+    assert_eq!(desk.line(0, "r"), "AAAC");
+    assert_eq!(desk.evict(0, "r", 0).run(), "+0@A");
+    let mut back = at(&spec, "C");
+    back.on_failure = OnFailure::Rollback;
+    desk.wait(700).wish(&back).run();
+    desk.wait(1).run();
+    assert_eq!((desk.line(0, "r"), desk.phase()), ("AAAA".to_owned(), Phase::RolledBack));
+}
+
+#[test]
+fn below_the_partition_a_broken_one_at_neither_revision_goes_back_free() {
+    let spec = set(1, vec![keeping(role("r", 3, "A"), Int(1))]);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run();
+    assert_eq!(desk.line(0, "r"), "ABB");
+    let mut to = at(&spec, "C");
+    to.roles[0].strategy.partition = Int(3);
+    assert_eq!(desk.wish(&to).run(), "");
+    desk.unready(0, "r", 2);
+    assert_eq!(desk.wait(11).run(), "x2 | +2@A");
+}
+
+#[test]
+fn the_memory_does_not_grow_with_the_number_of_rollouts() {
+    let plan = vec![update("r", Int(1)), pause(None), update("r", Percent(100))];
+    let mut spec = groups(2, RollingUpdate, 1, 0, vec![role("r", 3, "A"), role("s", 2, "A")]);
+    spec.rules = vec![ordered("canary", plan)];
+    let mut desk = Desk::complete(&spec);
+    let mut sizes = Vec::new();
+    for n in 0..30 {
+        let to = at(&spec, &format!("R{n}"));
+        desk.wish(&to);
+        for _ in 0..4 {
+            desk.run();
+            lockstep_core::verbs::promote(&to, &mut desk.seen.memory, None);
+        }
+        desk.run();
+        assert_eq!(desk.phase(), Phase::Complete);
+        sizes.push(serde_json::to_string(&desk.seen.memory).unwrap().len());
+    }
+    assert!(sizes[29] <= sizes[1] + 64, "{sizes:?}");
+}

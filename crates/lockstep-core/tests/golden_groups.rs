@@ -250,3 +250,69 @@ fn an_added_role_comes_with_its_group_when_groups_are_recreated() {
         "two revisions of the set never stand in one group"
     );
 }
+
+#[test]
+fn a_removed_role_stays_in_groups_below_the_partition() {
+    let mut spec = groups(2, RollingUpdate, 1, 0, vec![role("r", 1, "A"), role("s", 1, "A")]);
+    spec.strategy.partition = Int(1);
+    let mut desk = Desk::complete(&spec);
+    let mut to = at(&spec, "B");
+    to.roles.truncate(1);
+    assert_eq!(desk.wish(&to).run(), "-1/r-0 | +1/r-0 | -1/s-0");
+    assert_eq!((desk.line(0, "s"), desk.phase()), ("A".to_owned(), Phase::PartitionReached));
+}
+
+#[test]
+fn paused_recreation_leaves_old_groups() {
+    let spec = groups(3, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    desk.wish(&at(&spec, "B")).run_until(|desk| desk.at(2, "r", "B") == 1);
+    desk.start();
+    let held = Spec { paused: true, ..at(&spec, "B") };
+    assert_eq!(desk.wish(&held).run(), "");
+    assert_eq!(desk.evict(0, "r", 0).run(), "+0@A");
+    assert_eq!(desk.evict(2, "r", 0).run(), "+2");
+    assert_eq!(desk.phase(), Phase::Paused);
+}
+
+#[test]
+fn two_groups_may_be_open_at_once() {
+    let spec = groups(4, RollingUpdate, 2, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    assert_eq!(desk.wish(&at(&spec, "B")).run(), "-2 -3 | +2 +3 | -0 -1 | +0 +1");
+}
+
+#[test]
+fn groups_added_in_mid_rollout_do_not_hurry_it() {
+    let spec = groups(2, RollingUpdate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).plan();
+    let mut more = at(&spec, "B");
+    more.replicas = 4;
+    desk.names = Names::Groups;
+    assert_eq!(desk.wish(&more).run(), "+2@A +3@A | +1 | -3 | +3 | -2 | +2 | -0 | +0");
+}
+
+#[test]
+fn a_recreated_group_kept_at_a_revision_of_its_own_is_scaled_at_it() {
+    let mut spec = groups(2, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    spec.strategy.partition = Int(1);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run();
+    let mut to = at(&spec, "C");
+    to.strategy.partition = Int(2);
+    to.roles[0].replicas = 2;
+    assert_eq!(desk.wish(&to).run(), "+0/r-1@A +1/r-1@B");
+}
+
+#[test]
+fn a_partitioned_group_returns_at_the_stable_revision() {
+    let mut spec = groups(2, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    spec.strategy.partition = Int(1);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run();
+    assert_eq!(desk.wish(&at(&spec, "C")).run(), "-1/r-0 | +1/r-0");
+    assert_eq!(desk.evict(0, "r", 0).run(), "+0/r-0@A");
+}

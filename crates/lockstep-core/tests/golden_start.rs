@@ -10,6 +10,7 @@ use lockstep_core::model::*;
 use lockstep_core::names::RoleName;
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::plan::DeleteWhy;
+use lockstep_core::snapshot::Memory;
 use lockstep_core::status::Phase;
 use lockstep_core::time::Millis;
 use support::{at, rev, role, set, skew};
@@ -251,4 +252,23 @@ fn gang_termination_returns_each_ordinal_at_its_own_revision_and_backs_off() {
     desk.wait(60).run();
     assert_eq!(desk.line(0, "r"), "AB");
     assert_eq!(desk.deletes.iter().filter(|d| d.why == DeleteWhy::GangTermination).count(), 2);
+}
+
+#[test]
+fn restarts_go_on_while_paused() {
+    let mut spec = set(1, vec![with_workers(role("r", 2, "A"), 1)]);
+    spec.paused = true;
+    let mut desk = Desk::complete(&spec);
+    assert_eq!(desk.crash(0, "r", 1).run(), "x1 | +1");
+}
+
+#[test]
+fn start_order_knows_who_started_without_memory() {
+    let mut decode = role("decode", 2, "A");
+    decode.starts_after = vec![RoleName::new("prefill")];
+    let mut desk = Desk::complete(&set(1, vec![role("prefill", 2, "A"), decode]));
+    desk.unready(0, "prefill", 0);
+    desk.seen.memory = Memory::default();
+    desk.evict(0, "decode", 1).plan();
+    assert!(!desk.creates[0].gated, "decode runs, so prefill had started");
 }
