@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
         format!("{}-{group}", self.spec.name)
     }
 
-    fn block_leaving(&mut self, group: &Seen<'_>) {
+    pub(crate) fn block_leaving(&mut self, group: &Seen<'_>) {
         if group.ordinal >= self.spec.replicas {
             return;
         }

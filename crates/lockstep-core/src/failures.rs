@@ -84,7 +84,7 @@ impl Draft<'_> {
     ) -> bool {
         let role = &self.spec.roles[index];
         let paid = units[index][at].available;
-        let floor = i64::from(role.replicas) - i64::from(self.limits[index].0.unavailable);
+        let floor = i64::from(self.floor(index, group));
         let available = units[index].iter().filter(|unit| unit.available).count();
         let affordable = i64::try_from(available).unwrap_or(i64::MAX) > floor;
         let what = format!("{}/{}-{}", self.group_name(group), role.name, instance.instance);
@@ -102,6 +102,16 @@ impl Draft<'_> {
         self.push_delete(group, &role.name, instance, paid, DeleteWhy::Restart);
         leave(&mut units[index][at]);
         true
+    }
+
+    /// How many instances of a role must stay available in a group: what its own strategy says, or what the
+    /// group needs where role strategies have no say.
+    fn floor(&self, index: usize, group: u32) -> u32 {
+        let role = &self.spec.roles[index];
+        match self.groups.modes.get(&group) {
+            Some(Mode::Fixed(_)) => role.needed(),
+            _ => role.replicas.saturating_sub(self.limits[index].0.unavailable),
+        }
     }
 
     /// A pod that ended comes back alone, but not faster than the back-off allows.
@@ -246,7 +256,7 @@ impl Draft<'_> {
         let name = self.group_name(group.ordinal);
         for (index, role) in self.spec.roles.iter().enumerate() {
             let available = i64::from(group.roles[index].available());
-            let floor = i64::from(role.replicas) - i64::from(self.limits[index].0.unavailable);
+            let floor = self.floor(index, group.ordinal);
             if available > 0 && floor > 0 {
                 return Err(format!(
                     "{name} was below its minimum for longer than the termination delay, but {available} of \

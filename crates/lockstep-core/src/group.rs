@@ -114,7 +114,7 @@ impl Level<'_> {
     pub fn facts(&self, group: &Seen<'_>, changing: &[bool], wake: &mut Wake) -> Facts {
         let available = self.available(group);
         let at = self.revision_of(group);
-        let kept = group.ordinal < self.kept();
+        let kept = group.ordinal < self.kept() || group.ordinal >= self.spec.replicas;
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
         let mut leaving = false;
         for (index, role) in self.spec.roles.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Level<'_> {
         }
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
         let under_way = leaving && opened == Some(self.aims.set_target);
-        let in_update = (updated && unfinished) || under_way || surging;
+        let in_update = (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
         let unit = self.unit(group, at, available, wake);
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
     }
@@ -185,9 +185,12 @@ impl Level<'_> {
         self.spec.strategy.kind == StrategyKind::GroupRecreate
     }
 
-    /// Where a group stands as a whole. Instances of a role that does not change fit both revisions; then
-    /// the set's revision on the pods decides.
+    /// Where a group stands as a whole: by the set's revision on its pods where they agree on one, else by
+    /// what its instances have. Instances of a role that does not change fit both revisions.
     fn revision_of(&self, group: &Seen<'_>) -> At {
+        if let Some(at) = self.revision_by_label(group).filter(|_| self.recreates()) {
+            return at;
+        }
         let (mut target, mut old) = (group.strangers.is_empty(), true);
         let mut created_old = false;
         for (index, role) in group.roles.iter().enumerate() {
@@ -210,6 +213,20 @@ impl Level<'_> {
             (false, true) => At::Old,
             (false, false) => At::Other,
         }
+    }
+
+    fn revision_by_label(&self, group: &Seen<'_>) -> Option<At> {
+        let standing = || group.instances().flat_map(|i| &i.pods).filter(|pod| !pod.terminating);
+        let label = standing().next()?.set_revision;
+        let agree = standing().all(|pod| pod.set_revision == label) && !label.is_empty();
+        let place = if label == self.aims.set_target {
+            At::Target
+        } else if label == self.aims.set_old {
+            At::Old
+        } else {
+            At::Other
+        };
+        agree.then_some(place)
     }
 
     /// What is done with each group.

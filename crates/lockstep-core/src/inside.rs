@@ -11,6 +11,7 @@ use crate::gang::{Gang, GangName};
 use crate::model::{GangScheduler, Progression, Role, RuleKind, StrategyKind};
 use crate::names::GangKey;
 use crate::observe::{Seen, count, layout};
+use crate::number::Limits;
 use crate::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, PodSlot, Ungate};
 use crate::revision::Revision;
 use crate::roll::{Assigned, Moves, Pace, Roll, Why, roll};
@@ -103,7 +104,8 @@ impl Draft<'_> {
             partition = role.replicas;
         }
         if pace == Pace::Fixed {
-            limits.surge = 0;
+            // Role strategies have no say here, but a role that shrinks must not take its group down.
+            limits = Limits { unavailable: role.replicas - role.needed(), surge: 0 };
         }
         let reached = memory.reached.get(&role.name).filter(|known| known.target == compass.target);
         Roll {
@@ -221,6 +223,10 @@ impl Draft<'_> {
                 room -= 1;
             }
             let revisions = self.revisions(group, index, mode, assigned);
+            if matches!(mode, Mode::Fixed(_)) && is_leaving_another(group, revisions.1) {
+                self.block_leaving(group);
+                break;
+            }
             self.create(group.ordinal, index, ordinal, revisions, CreateWhy::Recover, memory);
         }
         for &ordinal in &moves.surge {
@@ -497,6 +503,12 @@ impl Draft<'_> {
             }
         }
     }
+}
+
+/// Pods of another of the set's revisions are still on their way out of the group.
+fn is_leaving_another(group: &Seen<'_>, set_revision: Revision) -> bool {
+    let mut pods = group.instances().flat_map(|instance| &instance.pods);
+    pods.any(|pod| pod.terminating && pod.set_revision != set_revision)
 }
 
 fn missing(instance: &Instance, members: &[crate::model::Member]) -> Vec<PodSlot> {

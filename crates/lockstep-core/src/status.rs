@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::coordinate::{Cause, skew, steps};
 use crate::draft::{Draft, Rolled};
-use crate::group::Mode;
+use crate::group::{Facts, Mode};
 use crate::model::{OnFailure, RuleKind, StrategyKind};
 use crate::names::{RoleName, RuleName};
 use crate::observe::{Seen, count};
 use crate::revision::Revision;
 use crate::snapshot::{Best, CompleteSet, Override, OverrideBy};
 use crate::time::Time;
-use crate::unit::Standing;
+use crate::unit::{At, Standing};
 
 /// The counts and the phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -177,7 +177,7 @@ impl Draft<'_> {
             }
         }
         let strangers = seen.values().any(|group| !group.strangers.is_empty());
-        whole &= !strangers;
+        whole &= !strangers && self.groups_agree();
         if whole {
             let roles = self.spec.roles.iter().zip(&self.aims.roles);
             let roles = roles.map(|(role, aim)| (role.name.clone(), aim.compass.target)).collect();
@@ -185,6 +185,14 @@ impl Draft<'_> {
             self.memory.roles.retain(|name, _| self.spec.role(name).is_some());
         }
         whole
+    }
+
+    /// Groups that are kept whole must all have been created at the target, also where only a role without
+    /// instances has changed.
+    fn groups_agree(&self) -> bool {
+        let at_target = |facts: &Facts| !facts.exists || facts.unit.at == At::Target;
+        self.spec.strategy.kind != StrategyKind::GroupRecreate
+            || self.facts.range(0..self.spec.replicas).all(|(_, facts)| at_target(facts))
     }
 
     /// Nothing is left to be done: every eligible unit is updated and available, and nothing is extra.

@@ -72,7 +72,8 @@ impl History {
             partition = role.replicas;
         }
         if spec.strategy.kind == StrategyKind::GroupRecreate || group >= spec.replicas {
-            limits.surge = 0;
+            // Role strategies have no say here, but a role that shrinks must not take its group down.
+            limits = Limits { unavailable: role.replicas - role.needed(), surge: 0 };
         }
         if !self.stable.contains_key(&role.name) {
             partition = 0;
@@ -197,7 +198,7 @@ impl History {
 
     /// A group is on its way between revisions.
     pub fn in_update(&self, group: u32, t: u64) -> bool {
-        let Some(spec) = self.spec() else { return false };
+        let Some(spec) = self.spec().filter(|spec| group < spec.replicas) else { return false };
         let outdated = |role: &Role| {
             let target = self.target(&role.name);
             let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
