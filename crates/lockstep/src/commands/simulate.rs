@@ -37,7 +37,11 @@ pub fn run(args: &SimulateArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit>
     if args.output == SimulateForm::Jsonl {
         return trace(&scenario, args.seed, screen);
     }
-    let summary = play_all(&scenario, &profile, args.seed, args.runs, screen.watched);
+    let mut summary = play_all(&scenario, &profile, args.seed, args.runs, screen.watched);
+    let conflict = conflicts(&scenario);
+    if conflict {
+        summary.excuse("the rules block each other: `lockstep plan` says which");
+    }
     if args.output == SimulateForm::Json {
         serde_json::to_writer_pretty(&mut screen.out, &summary)?;
         writeln!(screen.out)?;
@@ -46,7 +50,11 @@ pub fn run(args: &SimulateArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit>
         writeln!(screen.out, "{}; {}\n", pace::say(&profile.nature, &to.spec), fault_profile::say(&profile))?;
         show(&summary, screen)?;
     }
-    Ok(exit(&summary, from_spec, &to.spec))
+    Ok(match conflict {
+        _ if !summary.broken.is_empty() => Exit::PromiseBroken,
+        true => Exit::CannotFinish,
+        false => Exit::Fine,
+    })
 }
 
 /// What is to be played.
@@ -68,7 +76,11 @@ pub fn play_all(scenario: &Scenario, profile: &Profile, seed: u64, count: u64, w
     let runs = runs::play(scenario, seed, count, &|| bar.inc(1));
     bar.finish_and_clear();
     let to = scenario.changes.last().map(|(_, spec)| spec);
-    sum_up(&runs, to.and_then(|to| profile.may_hold(to)))
+    let mut summary = sum_up(&runs);
+    if let Some(why) = to.and_then(|to| profile.may_hold(to)) {
+        summary.excuse(&why);
+    }
+    summary
 }
 
 fn progress(count: u64, watched: bool) -> ProgressBar {
@@ -115,13 +127,8 @@ pub fn show(summary: &Summary, screen: &mut Screen<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn exit(summary: &Summary, from: Option<&Spec>, to: &Spec) -> Exit {
-    if summary.broken.is_empty() {
-        return Exit::Fine;
-    }
-    let only_end = summary.broken.iter().all(|failure| failure.promise == "Convergence");
-    match only_end && matches!(prove(from, to), Proof::Blocked(_)) {
-        true => Exit::CannotFinish,
-        false => Exit::PromiseBroken,
-    }
+/// Whether the last wish could never be met, even in an ideal world.
+fn conflicts(scenario: &Scenario) -> bool {
+    let last = scenario.changes.last().map(|(_, spec)| spec);
+    last.is_some_and(|to| matches!(prove(scenario.initial.as_ref(), to), Proof::Blocked(_)))
 }

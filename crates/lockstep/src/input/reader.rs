@@ -3,9 +3,11 @@
 use lockstep_api::{Document, Duration, Problem};
 use lockstep_core::simulate::faults::Span;
 use lockstep_core::time::Millis;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::complaint::{BadInput, Complaint};
+use crate::show::words;
 
 /// A file that is being read.
 pub struct Reader<'a> {
@@ -88,12 +90,12 @@ impl<'a> Reader<'a> {
     /// A map with these fields and no others.
     pub fn map(&mut self, at: &Place<'_>, fields: &[&str]) -> bool {
         let Some(map) = at.value.as_object() else {
-            self.refuse(at, format!("must be a map with {}", pace_list(fields)));
+            self.refuse(at, format!("must be a map with {}", words::list(fields)));
             return false;
         };
         for key in map.keys().filter(|key| !fields.contains(&key.as_str())) {
             let place = at.below(key, &Value::Null);
-            self.refuse(&place, format!("no such field; there is {}", pace_list(fields)));
+            self.refuse(&place, format!("no such field; there is {}", words::list(fields)));
         }
         true
     }
@@ -136,7 +138,8 @@ impl<'a> Reader<'a> {
         let found = at.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.refuse(at, format!("must be {}", known.join(" or ")));
+            let known = words::list(&known).replace(" and ", " or ");
+            self.refuse(at, format!("must be {known}"));
         }
         found.map(|(_, meaning)| *meaning)
     }
@@ -169,22 +172,31 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Whether nothing was found wrong so far.
-    pub fn sound(&self) -> bool {
-        self.complaints.is_empty()
+    /// A part that is read as a whole, in the engine's own form.
+    pub fn whole<T: DeserializeOwned>(&mut self, at: &Place<'_>, value: Value) -> Option<T> {
+        match serde_path_to_error::deserialize(&value) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                let mut place = at.clone();
+                for segment in error.path() {
+                    let name = segment.to_string();
+                    place.path.push(name.trim_matches(['[', ']']).to_owned());
+                }
+                place.value = &Value::Null;
+                self.refuse(&place, error.inner().to_string());
+                None
+            }
+        }
     }
 
     /// The result, or everything that is wrong.
-    pub fn close<T>(self, result: Option<T>) -> Result<T, BadInput> {
+    pub fn close<T>(mut self, result: Option<T>) -> Result<T, BadInput> {
+        self.complaints.sort_by_key(|complaint| complaint.problem.line.unwrap_or(usize::MAX));
         match result {
             Some(result) if self.complaints.is_empty() => Ok(result),
             _ => Err(BadInput(self.complaints)),
         }
     }
-}
-
-fn pace_list(fields: &[&str]) -> String {
-    crate::show::words::list(fields)
 }
 
 fn duration(text: &str) -> Option<Millis> {

@@ -52,7 +52,7 @@ pub fn totals(totals: &Totals, spec: &Spec, time: Option<u64>) -> String {
             words::plural(totals.extra_groups as usize, "group")
         ));
     }
-    if let Some(skew) = totals.worst_skew {
+    if let Some(skew) = totals.worst_skew.filter(|_| totals.replacements > 0) {
         let rule = allowed_skew(spec).map_or("no skew rule".to_owned(), |most| format!("maxSkew {most}"));
         parts.push(format!("worst skew {} ({rule})", words::permille(skew)));
     }

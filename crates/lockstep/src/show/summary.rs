@@ -71,8 +71,8 @@ impl Spread {
     }
 }
 
-/// Sums runs up, in the order of their seeds. A run that could not come to its end breaks no promise by holding.
-pub fn sum_up(runs: &[Run], may_hold: Option<String>) -> Summary {
+/// Sums runs up, in the order of their seeds.
+pub fn sum_up(runs: &[Run]) -> Summary {
     let mut summary = Summary {
         runs: runs.len() as u64,
         seed: runs.first().map_or(0, |run| run.seed),
@@ -86,8 +86,7 @@ pub fn sum_up(runs: &[Run], may_hold: Option<String>) -> Summary {
             let entry = summary.least.entry(role.clone()).or_insert((*least, *of));
             *entry = (entry.0.min(*least), entry.1.max(*of));
         }
-        let counts = run.broken.iter().filter(|b| !(may_hold.is_some() && b.promise == Promise::Convergence));
-        summary.broken.extend(counts.map(|broken| Failure {
+        summary.broken.extend(run.broken.iter().map(|broken| Failure {
             seed: run.seed,
             t: broken.t,
             promise: format!("{:?}", broken.promise),
@@ -95,7 +94,6 @@ pub fn sum_up(runs: &[Run], may_hold: Option<String>) -> Summary {
         }));
     }
     summary.waits_ms = waits(runs);
-    summary.may_hold = may_hold;
     summary
 }
 
@@ -137,6 +135,12 @@ fn end_words(word: &str) -> &str {
 }
 
 impl Summary {
+    /// Runs that hold are right to hold.
+    pub fn excuse(&mut self, why: &str) {
+        self.broken.retain(|failure| failure.promise != format!("{:?}", Promise::Convergence));
+        self.may_hold.get_or_insert(why.to_owned());
+    }
+
     /// The summary for people.
     pub fn text(&self) -> String {
         let ended: Vec<String> =

@@ -13,14 +13,14 @@ const LANE: u64 = 18;
 const TOP: u64 = 84;
 
 const STYLE: &str = "\
-svg { font: 13px system-ui, -apple-system, 'Segoe UI', sans-serif; background: #ffffff; color: #1f2328; }
+svg { font: 13px system-ui, -apple-system, 'Segoe UI', sans-serif; color: #1f2328; } .paper { fill: #ffffff; }
 text { fill: currentColor; }
 .title { font-size: 17px; font-weight: 600; } .small { font-size: 12px; opacity: .75; }
 .group { font-weight: 600; } .line { stroke: currentColor; opacity: .18; }
 .old { fill: #8c959f; } .new { fill: #2da44e; } .starting { fill: #d4a72c; } .gated { fill: #a475f9; }
 .terminating { fill: #cf5b4a; } .surge { font-style: italic; }
 @media (prefers-color-scheme: dark) {
-  svg { background: #0d1117; color: #e6edf3; }
+  svg { color: #e6edf3; } .paper { fill: #0d1117; }
   .old { fill: #6e7681; } .new { fill: #3fb950; } .starting { fill: #e3b341; } .gated { fill: #bc8cff; }
   .terminating { fill: #f0715f; }
 }";
@@ -74,6 +74,7 @@ pub fn draw(title: &str, spec: &Spec, lanes: &[Lane], length: u64) -> String {
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" role="img">"#
     );
     let _ = writeln!(text, "<title>{}</title>\n<style>{STYLE}</style>", escape(title));
+    let _ = writeln!(text, r#"<rect class="paper" width="{total}" height="{height}"/>"#);
     let _ = writeln!(text, r#"<text class="title" x="12" y="28">{}</text>"#, escape(title));
     draw_legend(&mut text);
     draw_axis(&mut text, length, bottom);

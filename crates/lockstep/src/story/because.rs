@@ -76,11 +76,11 @@ impl Pauses for Passed {
 pub fn pause(spec: &Spec, path: &str) -> Option<(String, Because)> {
     let (rule, step) = path.strip_prefix("coordination[")?.split_once("].steps[")?;
     let step: usize = step.strip_suffix(']')?.parse().ok()?;
-    let lists = spec.rules.iter().filter(|r| r.name.as_str() == rule).filter_map(|r| match &r.kind {
+    let mut lists = spec.rules.iter().filter(|r| r.name.as_str() == rule).filter_map(|r| match &r.kind {
         RuleKind::Steps(list) => list.get(step),
         _ => None,
     });
-    let text = match lists.last()? {
+    let text = match lists.next()? {
         Step::Pause { duration: Some(length) } => format!("pause {length}"),
         _ => "pause until promoted".to_owned(),
     };

@@ -124,7 +124,7 @@ fn moves_of(waves: &[Wave], group: u32, spec: &Spec) -> Vec<String> {
             lines.push(text.clone());
         }
     }
-    let whole: &[Verb] = &[Verb::Recreate, Verb::Start, Verb::Remove, Verb::SurgeGoes];
+    let whole: &[Verb] = &[Verb::Recreate, Verb::Start, Verb::StartOld, Verb::Remove, Verb::SurgeGoes];
     if let Some(verb) = whole.iter().find(|verb| is_whole(&by_wave, **verb, group, spec)) {
         return vec![whole_words(*verb, group, spec)];
     }
@@ -166,7 +166,8 @@ fn whole_words(verb: Verb, group: u32, spec: &Spec) -> String {
         Verb::Recreate => "the whole group".to_owned(),
         Verb::Start if group >= spec.replicas => "surge: a whole group".to_owned(),
         Verb::Start => "start the whole group".to_owned(),
-        _ if group >= spec.replicas => "the extra group goes".to_owned(),
+        Verb::StartOld => "start the whole group, still old".to_owned(),
+        Verb::SurgeGoes => "the extra group goes".to_owned(),
         _ => "the whole group goes".to_owned(),
     }
 }
@@ -194,6 +195,7 @@ fn phrase(by_wave: &[Vec<Moved>], verb: Verb, role: &str) -> String {
         Verb::SurgeGoes => format!("then {names} goes"),
         Verb::Recreate => format!("recreate {names}"),
         Verb::Start => format!("start {names}"),
+        Verb::StartOld => format!("start {names}, still old"),
         Verb::Release => format!("release {names}"),
         Verb::Remove => format!("remove {names}"),
         Verb::Restart => format!("restart {names}"),

@@ -43,7 +43,7 @@ pub struct Lane {
     pub stretches: Vec<Stretch>,
 }
 
-/// The lanes of a trace, from the change on, and when the trace ends.
+/// The lanes of a trace, from the change on, and how long they are.
 pub fn lanes(events: &[Event], to: &Spec, began: u64) -> (Vec<Lane>, u64) {
     let mut open: BTreeMap<Subject, (u64, Doing)> = BTreeMap::new();
     let mut lanes: BTreeMap<Subject, Vec<Stretch>> = BTreeMap::new();
@@ -58,6 +58,8 @@ pub fn lanes(events: &[Event], to: &Spec, began: u64) -> (Vec<Lane>, u64) {
             open.insert(of, (event.t, doing));
         }
     }
+    // A little more, so that the last state is seen.
+    let end = end + (end - began) / 40;
     for (of, (since, doing)) in open {
         cut(lanes.entry(of).or_default(), since, end, doing, began);
     }

@@ -79,7 +79,9 @@ impl Adder {
                 match why.as_str() {
                     _ if *by == By::World => {}
                     "Update" | "Repair" | "Mixed" | "Recreate" => self.totals.replacements += 1,
-                    "Excess" | "RoleRemoved" if !surge => self.totals.removed += 1,
+                    "Excess" | "RoleRemoved" | "GroupRemoved" | "SurgeDone" | "SurgeOutdated" if !surge => {
+                        self.totals.removed += 1
+                    }
                     _ => {}
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockstep_core::blocked::Reason;
 use lockstep_core::model::Spec;
 use lockstep_core::names::RoleName;
+use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::{By, Event, Subject, What};
 
 use super::because::{self, Because};
@@ -59,8 +60,10 @@ pub enum Verb {
     SurgeGoes,
     /// It is replaced together with its whole group.
     Recreate,
-    /// It is started where nothing was.
+    /// It is started where nothing was, at the revision wished for.
     Start,
+    /// It is started where nothing was, at the revision that is on its way out.
+    StartOld,
     /// Its gate is lifted.
     Release,
     /// It goes for good.
@@ -78,6 +81,7 @@ impl Verb {
             Self::SurgeGoes => "surgeGoes",
             Self::Recreate => "recreate",
             Self::Start => "start",
+            Self::StartOld => "startOld",
             Self::Release => "release",
             Self::Remove => "remove",
             Self::Restart => "restart",
@@ -89,7 +93,7 @@ impl Verb {
             "Update" | "Repair" | "Mixed" => Self::Update,
             "Recreate" => Self::Recreate,
             "SurgeDone" | "SurgeOutdated" => Self::SurgeGoes,
-            "Excess" | "RoleRemoved" => Self::Remove,
+            "Excess" | "RoleRemoved" | "GroupRemoved" => Self::Remove,
             _ => Self::Restart,
         }
     }
@@ -129,6 +133,7 @@ struct Cutter<'a> {
     began: u64,
     stage: Stage,
     known: BTreeSet<Subject>,
+    surge: BTreeSet<Subject>,
     gates: BTreeMap<(u32, RoleName), String>,
     done: BTreeSet<u32>,
     moved: BTreeSet<u32>,
@@ -139,7 +144,7 @@ struct Cutter<'a> {
 impl Cutter<'_> {
     fn note(&mut self, event: &Event) {
         match &event.what {
-            What::Create { of, why, .. } => self.create(event.t, of, why),
+            What::Create { of, revision, why, .. } => self.create(event.t, of, *revision, why),
             What::Delete { of, by: By::Engine, why, .. } => self.delete(event.t, of, why),
             What::Ungate { of, .. } => self.ungate(event.t, of),
             What::Blocked { what, reason, rule, .. } => self.blocked(event.t, what, *reason, rule),
@@ -147,12 +152,13 @@ impl Cutter<'_> {
         }
     }
 
-    fn create(&mut self, t: u64, of: &Subject, why: &str) {
+    fn create(&mut self, t: u64, of: &Subject, revision: Revision, why: &str) {
         let back = !self.known.insert(of.clone());
         let role = self.stage.spec().and_then(|spec| Some((spec.replicas, spec.role(&of.role)?.replicas)));
         let beyond = role.is_some_and(|(groups, d)| of.group < groups && of.instance >= d);
         if why == "Surge" && beyond {
             self.known.remove(of);
+            self.surge.insert(of.clone());
             let surge = self.stage.spec().and_then(|spec| spec.role(&of.role)).map(|r| r.strategy.max_surge);
             let mut reasons = because::of_update(&self.stage, of.group, &of.role);
             reasons.retain(|reason| reason.main);
@@ -160,24 +166,29 @@ impl Cutter<'_> {
             self.push(t, of, Verb::Surge, reasons);
         } else if !back {
             let reason = because::of_start(&self.stage, self.from, of.group, &of.role);
-            self.push(t, of, Verb::Start, vec![reason]);
+            let new = self.stage.target(&of.role) == Some(revision);
+            self.push(t, of, if new { Verb::Start } else { Verb::StartOld }, vec![reason]);
         }
     }
 
     fn delete(&mut self, t: u64, of: &Subject, why: &str) {
-        let verb = Verb::of_delete(why);
+        let stood_in = self.surge.remove(of);
+        let verb = match Verb::of_delete(why) {
+            Verb::Remove if self.is_surge_group(of.group) => Verb::SurgeGoes,
+            Verb::SurgeGoes if !stood_in && !self.is_surge_group(of.group) => Verb::Remove,
+            verb => verb,
+        };
         let reasons = match verb {
             Verb::Update => because::of_update(&self.stage, of.group, &of.role),
-            Verb::Remove | Verb::SurgeGoes if self.is_surge_group(of.group) => Vec::new(),
             Verb::Remove => vec![because::of_removal(&self.stage, self.from, of.group, &of.role)],
             Verb::Recreate => vec![Because::aside("GroupRecreate")],
             Verb::SurgeGoes => Vec::new(),
             _ => vec![Because::main("restart")],
         };
-        if matches!(verb, Verb::Remove) {
+        if verb == Verb::Remove {
             self.known.remove(of);
         }
-        if verb == Verb::SurgeGoes && !self.is_surge_group(of.group) {
+        if verb == Verb::SurgeGoes && stood_in {
             self.trail(t, of, verb);
         } else {
             self.push(t, of, verb, reasons);
@@ -218,7 +229,10 @@ impl Cutter<'_> {
                 let entered = last
                     .is_some_and(|w| w.moves.iter().any(|m| m.because.contains(&why) && m.group == group));
                 if !entered {
-                    self.open(t);
+                    let paused = self.sealed && self.waves.last().is_some_and(|w| w.start == t - self.began);
+                    if !paused {
+                        self.open(t);
+                    }
                     self.add(Move { group, what: Moved::Pause(text), because: vec![why] });
                     self.sealed = true;
                 }
@@ -266,11 +280,15 @@ impl Cutter<'_> {
     }
 
     fn add(&mut self, what: Move) {
-        let fresh = self.moved.insert(what.group);
+        let replaced = matches!(what.what, Moved::Instance(Verb::Surge | Verb::Update | Verb::Recreate, ..));
+        let standing_in = self.is_surge_group(what.group);
+        let fresh = replaced && self.moved.insert(what.group);
+        if standing_in {
+            self.moved.insert(what.group);
+        }
         let done: Vec<u32> =
             self.moved.iter().copied().filter(|g| *g != what.group && self.stage.group_done(*g)).collect();
-        let new: Vec<u32> =
-            done.iter().copied().filter(|g| fresh && self.from.is_some() && !self.done.contains(g)).collect();
+        let new: Vec<u32> = done.iter().copied().filter(|g| fresh && !self.done.contains(g)).collect();
         if fresh {
             self.done.extend(done);
         }
