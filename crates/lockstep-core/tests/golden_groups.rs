@@ -115,6 +115,22 @@ fn a_short_group_that_serves_is_not_torn_down_beside_another() {
 }
 
 #[test]
+fn short_groups_that_serve_go_one_by_one_even_when_they_may_go_free() {
+    let spec = groups(3, GroupRecreate, 1, 0, vec![role("r", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    desk.bad = vec![rev("A")];
+    let mut to = at(&spec, "B");
+    to.roles[0].replicas = 2;
+    assert_eq!(
+        desk.wish(&to).run(),
+        "+0@A +1@A x2 | +2",
+        "the second instances of the old groups never start"
+    );
+    assert_eq!(desk.wait(11).run(), "x1 | +1 | x0 | +0");
+}
+
+#[test]
 fn groups_open_one_by_one() {
     let spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 2, "A")]);
     let mut desk = Desk::complete(&spec);

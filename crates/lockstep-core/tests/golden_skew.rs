@@ -5,24 +5,16 @@ mod support;
 
 use golden_support::Desk;
 use golden_support::build::*;
+use golden_support::ceilings::{self, NONE, ceilings};
 use lockstep_core::blocked::Reason;
-use lockstep_core::coordinate::{self, Pauses, Progress};
+use lockstep_core::coordinate::{self, Progress};
 use lockstep_core::model::*;
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, IntOrPercent::*, Limits};
 use lockstep_core::simulate::Scenario;
 use lockstep_core::simulate::trace::End;
 use lockstep_core::status::Phase;
-use lockstep_core::time::{Millis, Time};
 use support::{at, play, rev, role, skew};
-
-struct NoPauses;
-
-impl Pauses for NoPauses {
-    fn hold(&mut self, _: usize, _: usize, _: Option<Millis>) -> Option<Option<Time>> {
-        None
-    }
-}
 
 /// Roles `r0`, `r1`, … of these sizes under one rule over all of them.
 fn spanned(sizes: &[u32], max_skew: IntOrPercent) -> Spec {
@@ -34,7 +26,6 @@ fn spanned(sizes: &[u32], max_skew: IntOrPercent) -> Spec {
 
 #[test]
 fn ceilings_are_the_least_of_the_others_and_the_skew() {
-    let none = u32::MAX;
     for (why, sizes, ready, max_skew, expected) in [
         ("prefill waits, decode may go to 6", vec![40, 20], vec![10, 3], Percent(5), vec![8, 6]),
         ("the start of 200/100", vec![200, 100], vec![0, 0], Percent(1), vec![2, 1]),
@@ -43,18 +34,12 @@ fn ceilings_are_the_least_of_the_others_and_the_skew() {
         ("every slowest may have one", vec![3, 7], vec![0, 0], Percent(1), vec![1, 1]),
         ("ahead it waits", vec![3, 7], vec![1, 0], Percent(1), vec![0, 2]),
         ("absolute: of the smallest role", vec![40, 20], vec![0, 0], Int(2), vec![4, 2]),
-        ("finished holds nobody", vec![4, 2], vec![4, 0], Percent(1), vec![none, none]),
+        ("finished holds nobody", vec![4, 2], vec![4, 0], Percent(1), vec![NONE, NONE]),
         ("of three, the least counts", vec![10, 10, 10], vec![5, 3, 4], Percent(20), vec![5, 6, 5]),
-        ("a role without instances is ignored", vec![4, 0], vec![1, 0], Percent(1), vec![none, none]),
-        ("and not the smallest either", vec![40, 0, 20], vec![0, 0, 0], Int(1), vec![2, none, 1]),
+        ("a role without instances is ignored", vec![4, 0], vec![1, 0], Percent(1), vec![NONE, NONE]),
+        ("and not the smallest either", vec![40, 0, 20], vec![0, 0, 0], Int(1), vec![2, NONE, 1]),
     ] {
-        let spec = spanned(&sizes, max_skew);
-        let progress =
-            |(&desired, &ready): (&u32, &u32)| Progress { desired, eligible: desired, ready, settled: false };
-        let progress: Vec<Progress> = sizes.iter().zip(&ready).map(progress).collect();
-        let found = coordinate::ceilings(&spec, &progress, &mut NoPauses);
-        let found: Vec<u32> = found.into_iter().map(|c| c.map_or(none, |c| c.limit)).collect();
-        assert_eq!(found, expected, "{why}");
+        assert_eq!(ceilings(&spanned(&sizes, max_skew), &ready), expected, "{why}");
     }
 }
 
@@ -62,8 +47,7 @@ fn ceilings_are_the_least_of_the_others_and_the_skew() {
 fn a_settled_role_counts_as_finished_even_while_broken() {
     let spec = spanned(&[4, 4], Percent(1));
     let progress = |settled| Progress { desired: 4, eligible: 4, ready: 0, settled };
-    let found = coordinate::ceilings(&spec, &[progress(true), progress(false)], &mut NoPauses);
-    assert_eq!(found, [None, None]);
+    assert_eq!(ceilings::of(&spec, &[progress(true), progress(false)]), [NONE, NONE]);
 }
 
 /// How many plans began to move something, each round ready before the next.

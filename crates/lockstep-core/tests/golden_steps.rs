@@ -5,6 +5,7 @@ mod support;
 
 use golden_support::Desk;
 use golden_support::build::*;
+use golden_support::ceilings::{NONE, ceilings};
 use lockstep_core::blocked::Reason;
 use lockstep_core::model::*;
 use lockstep_core::number::IntOrPercent::*;
@@ -39,6 +40,22 @@ fn six_replacements_in_order_and_never_more_than_one_down() {
     let (order, desk) = replaced(&pd(vec![kthena()]));
     assert_eq!(order, "d1 p3 p2 p1 p0 d0");
     assert_eq!((desk.most_down, desk.deletes.len(), desk.phase()), (1, 6, Phase::Complete));
+}
+
+#[test]
+fn ceilings_are_the_largest_targets_named_so_far() {
+    let spec = pd(vec![kthena()]);
+    for (ready, expected) in [
+        ([0, 0], [0, 1]),
+        ([0, 1], [1, 1]),
+        ([1, 1], [4, 1]),
+        ([3, 1], [4, 1]),
+        ([4, 1], [4, 2]),
+        ([4, 2], [NONE, NONE]),
+        ([3, 0], [0, 1]),
+    ] {
+        assert_eq!(ceilings(&spec, &ready), expected, "prefill and decode at {ready:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod build;
+pub mod ceilings;
 pub mod gangs;
 pub mod nonsense;
 pub mod row;
