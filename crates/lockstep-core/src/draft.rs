@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
     }
 
     fn judge_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        let level = Level { spec: self.spec, aims: self.aims, memory: &self.memory, now: self.now };
+        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
         self.changing = level.changing(seen);
         let wake = &mut self.wake;
         let changing = &self.changing;
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
     }
 
     fn decide_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        let level = Level { spec: self.spec, aims: self.aims, memory: &self.memory, now: self.now };
+        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
         let accounts = &mut self.accounts;
         let mut permit = |ordinal: u32| {
             let pods = seen.get(&ordinal).into_iter().flat_map(Seen::instances).flat_map(uids);
@@ -231,7 +231,7 @@ impl<'a> Draft<'a> {
     }
 
     fn block_groups(&mut self) {
-        let level = Level { spec: self.spec, aims: self.aims, memory: &self.memory, now: self.now };
+        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
         let limit = level.limits().unavailable;
         let total = self.spec.replicas;
         for held in std::mem::take(&mut self.groups.held) {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coordinate;
-use crate::model::{Order, Spec, StrategyKind};
+use crate::model::{Order, RestartKind, Spec, StrategyKind};
 use crate::number::Limits;
-use crate::observe::{Aims, Seen, count};
+use crate::observe::{Aims, Seen, count, layout};
+use crate::restart;
 use crate::roll::{Assigned, Held, Hold, Moves, Pace, Roll, Rolling, Why, roll};
-use crate::snapshot::Memory;
+use crate::snapshot::{Memory, Snapshot};
 use crate::time::{Millis, Time};
 use crate::unit::{At, STABLY, Standing, Unit, Wake};
 
@@ -79,6 +80,8 @@ pub struct Level<'a> {
     pub spec: &'a Spec,
     /// The targets.
     pub aims: &'a Aims,
+    /// What was seen.
+    pub snapshot: &'a Snapshot,
     /// The memory.
     pub memory: &'a Memory,
     /// The time.
@@ -141,8 +144,28 @@ impl Level<'_> {
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
         let under_way = leaving && opened == Some(self.aims.set_target);
         let in_update = (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
-        let unit = self.unit(group, at, available, wake);
+        let mut unit = self.unit(group, at, available, wake);
+        unit.available &= !self.will_restart(group);
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
+    }
+
+    /// Something in it failed and is replaced now, which takes the group below its minimum: it is not
+    /// counted on.
+    fn will_restart(&self, group: &Seen<'_>) -> bool {
+        if self.recreates() {
+            return false;
+        }
+        self.spec.roles.iter().zip(&group.roles).any(|(role, seen)| {
+            let available = seen.available();
+            let floor = role.replicas.saturating_sub(coordinate::limits(self.spec, role).0.unavailable);
+            let takes_down = available > floor && available <= role.needed();
+            role.restart.kind != RestartKind::None
+                && takes_down
+                && seen.instances.iter().any(|instance| {
+                    let layout = instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
+                    restart::will_be_replaced(instance, layout, self.memory)
+                })
+        })
     }
 
     fn unit(&self, group: &Seen<'_>, at: At, available: bool, wake: &mut Wake) -> Unit {

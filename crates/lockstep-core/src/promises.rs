@@ -80,7 +80,6 @@ impl Checker {
             What::Ready { of, .. } => {
                 if let Some(instance) = self.history.instances.get_mut(of) {
                     instance.ready_since = Some(t);
-                    instance.lost_at = None;
                 }
             }
             What::Unready { of, by, .. } => self.history.lose(t, of, *by, false),
@@ -112,8 +111,12 @@ impl Checker {
         let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
         self.history.only_recreated =
             recreates && (self.history.wish.is_none() || self.history.only_recreated);
+        let before = self.history.wish.replace(wish.clone());
         self.history.stable = wish.stable.clone();
-        self.history.wish = Some(wish.clone());
+        if before.is_none_or(|before| before.targets != wish.targets) {
+            let changes = |role: &&Role| self.history.changes(&role.name);
+            self.history.changed = wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
+        }
     }
 
     fn create(&mut self, t: u64, of: &Subject, revision: Revision, set_revision: Revision) {
@@ -282,7 +285,7 @@ impl Checker {
 
     /// A group that is opened leaves enough others that are available and not under way themselves.
     fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
-        if self.history.in_update(group, t) {
+        if self.history.in_update(group, t) || self.history.was_in_update(group, t) {
             return;
         }
         let most = spec.strategy.limits(spec.replicas).unavailable;

@@ -1,7 +1,7 @@
 //! Restarts: when a pod of an instance fails, and how long to wait before trying again.
 
 use crate::model::{Member, Restart};
-use crate::snapshot::{Instance, Memory, RestartMemory};
+use crate::snapshot::{Instance, Memory, Pod, RestartMemory};
 use crate::time::{Millis, Time};
 use crate::unit::Layout;
 
@@ -66,11 +66,21 @@ pub fn failed(instance: &Instance, layout: Layout<'_>, memory: &mut Memory) -> b
     failed
 }
 
+/// Whether [`failed`] would say so, without remembering anything: the instance is about to be replaced.
+pub fn will_be_replaced(instance: &Instance, layout: Layout<'_>, memory: &Memory) -> bool {
+    let restarted = |pod: &Pod| {
+        let known = memory.baselines.get(&pod.uid).copied();
+        let from_birth = pod.created >= memory.since.unwrap_or_default();
+        pod.restarts > known.unwrap_or(if from_birth { 0 } else { pod.restarts })
+    };
+    let mut standing = instance.pods.iter().filter(|pod| !pod.terminating);
+    standing.any(|pod| pod.failed || (pod.restarts > 0 && restarted(pod))) && was_ready(instance, layout)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::names::{MemberName, Uid};
-    use crate::snapshot::Pod;
 
     #[test]
     fn lws_1048_a_crashing_group_backs_off() {

@@ -407,7 +407,8 @@ impl<'a> Rolling<'a> {
                 applied = true;
                 self.move_free(unit);
             } else if unit.at == At::Other && unit.stably_broken && ask.pace != Pace::Fixed {
-                self.remove(unit, Why::Repair, false);
+                // It goes back to what is stable, which is no progress and needs no grant.
+                let _ = self.may_leave_service(unit) && self.remove(unit, Why::Repair, false);
             }
         }
         if !applied {

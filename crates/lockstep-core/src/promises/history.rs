@@ -1,6 +1,6 @@
 //! What a trace has said so far: instances, and what of them the engine could know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coordinate;
 use crate::model::{Role, Spec, StrategyKind};
@@ -39,6 +39,8 @@ pub struct History {
     pub gone: Vec<(u64, Subject, Instance)>,
     /// Per group and role: the target, and how many were updated at best under it.
     pub best: BTreeMap<(u32, RoleName), (Revision, u32)>,
+    /// The roles that changed when the present target was set, stable or not by now.
+    pub changed: BTreeSet<RoleName>,
     /// Every wish so far recreated groups.
     pub only_recreated: bool,
 }
@@ -198,13 +200,22 @@ impl History {
 
     /// A group is on its way between revisions.
     pub fn in_update(&self, group: u32, t: u64) -> bool {
+        self.under_way(group, t, |role| self.changes(&role.name))
+    }
+
+    /// A group is on its way, roles included that have become stable since.
+    pub fn was_in_update(&self, group: u32, t: u64) -> bool {
+        self.under_way(group, t, |role| self.changed.contains(&role.name))
+    }
+
+    fn under_way(&self, group: u32, t: u64, changes: impl Fn(&Role) -> bool) -> bool {
         let Some(spec) = self.spec().filter(|spec| group < spec.replicas) else { return false };
         let outdated = |role: &Role| {
             let target = self.target(&role.name);
             let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
             self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)
         };
-        let changing = || spec.roles.iter().filter(|role| self.changes(&role.name) || outdated(role));
+        let changing = || spec.roles.iter().filter(|role| changes(role) || outdated(role));
         let updated = changing().any(|role| self.updated(group, role, t, true) > 0);
         let finished = changing().all(|role| {
             let (_, partition) = self.limits(role, group);
@@ -226,7 +237,7 @@ impl History {
     /// The engine or the world takes an instance, or its readiness.
     pub fn lose(&mut self, t: u64, of: &Subject, by: By, leaving: bool) {
         if let Some(instance) = self.instances.get_mut(of) {
-            if by == By::World && instance.lost_at.is_none() {
+            if by == By::World && (instance.ready_since.is_some() || instance.lost_at.is_none()) {
                 instance.lost_at = Some(t);
                 instance.was_ready = instance.ready_since.is_some();
             }
