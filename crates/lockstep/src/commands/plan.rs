@@ -1,5 +1,6 @@
 //! `lockstep plan`: what a rollout will do.
 
+use lockstep_api::Problem;
 use lockstep_core::model::Spec;
 use lockstep_core::simulate::faults::Nature;
 use lockstep_core::simulate::trace::{End, Event};
@@ -9,7 +10,7 @@ use lockstep_core::time::Millis;
 use super::say;
 use crate::args::{Pace, PlanArgs, PlanForm};
 use crate::exit::Exit;
-use crate::input::complaint::BadInput;
+use crate::input::complaint::{BadInput, Complaint};
 use crate::input::manifest::{Manifest, read_pair};
 use crate::input::pace;
 use crate::screen::Screen;
@@ -46,6 +47,7 @@ pub fn run(args: &PlanArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let (from, to) = read_pair(args.from.as_deref(), to)?;
     say(&to.warnings, screen);
     let played = play_ideal(from.as_ref(), &to, &args.pace)?;
+    warn_of_deadline(&played.nature, &to, screen);
     match args.output {
         PlanForm::Table => show(&played, from.as_ref(), &to, args, screen)?,
         PlanForm::Json => {
@@ -98,6 +100,28 @@ pub fn play_ideal(from: Option<&Manifest>, to: &Manifest, pace: &Pace) -> Result
         }
     });
     Ok(Played { title: title(from, to), events, outcome, nature, waves, totals, conflict })
+}
+
+/// A rollout whose pods start more slowly than its deadline counts as stalled while it goes well.
+fn warn_of_deadline(nature: &Nature, to: &Manifest, screen: &mut Screen<'_>) {
+    let deadline = to.spec.progress_deadline;
+    for role in &to.spec.roles {
+        let start = nature.start_up.get(&role.name).unwrap_or(&nature.start_up_default).max + role.min_ready;
+        if start >= deadline {
+            let message = format!(
+                "{} takes {start} to become available, progressDeadlineSeconds is {deadline}: \
+                 the rollout counts as stalled meanwhile",
+                role.name
+            );
+            let problem = Problem {
+                path: "spec.progressDeadlineSeconds".to_owned(),
+                value: None,
+                message,
+                line: to.line(&["spec", "progressDeadlineSeconds"]),
+            };
+            say(&[Complaint::warning(&to.file, problem)], screen);
+        }
+    }
 }
 
 fn can_finish(end: End) -> bool {

@@ -7,3 +7,6 @@ pub mod runs;
 pub mod stage;
 pub mod totals;
 pub mod waves;
+
+#[cfg(test)]
+mod tests;
