@@ -97,10 +97,20 @@ fn beyond_the_last_full_batch_instances_wait_for_it() {
 }
 
 #[test]
-fn no_full_batch_no_gate() {
-    let mut desk = Desk::empty(&affinity(1, 1, BatchMode::Sequential));
+fn far_beyond_the_last_full_batch_they_wait_for_no_more() {
+    let mut desk = Desk::empty(&affinity(2, 4, BatchMode::Sequential));
     desk.plan();
-    assert!(desk.creates.iter().all(|create| !create.gated));
+    desk.start();
+    assert_eq!(desk.plan(), "^decode-1 ^decode-2 ^decode-3");
+}
+
+#[test]
+fn no_full_batch_no_gate() {
+    for (prefill, decode) in [(1, 1), (1, 3)] {
+        let mut desk = Desk::empty(&affinity(prefill, decode, BatchMode::Sequential));
+        desk.plan();
+        assert!(desk.creates.iter().all(|create| !create.gated), "{prefill}/{decode}");
+    }
 }
 
 #[test]

@@ -308,14 +308,15 @@ fn dynamo_3567_old_ready_pods_are_no_success() {
 
 #[test]
 fn argo_3765_readiness_that_comes_and_goes_is_no_progress() {
-    let spec = single(3, 1, 0);
+    let spec = set(1, vec![keeping(role("canary", 2, "A"), Int(1)), role("stuck", 2, "A")]);
     let mut desk = Desk::complete(&spec);
+    desk.bad = vec![rev("X")];
     let mut to = at(&spec, "B");
-    to.roles[0].min_ready = Millis::seconds(20);
+    to.roles[1].revision = rev("X");
     desk.wish(&to).run();
     for _ in 0..60 {
-        desk.wait(5).unready(0, "r", 2).plan();
-        desk.wait(5).back(0, "r", 2).plan();
+        desk.wait(5).unready(0, "canary", 1).plan();
+        desk.wait(5).back(0, "canary", 1).plan();
     }
     assert_eq!(desk.phase(), Phase::Stalled);
 }
