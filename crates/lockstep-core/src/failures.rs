@@ -24,11 +24,14 @@ impl Draft<'_> {
     ) {
         for index in 0..self.spec.roles.len() {
             let role = &self.spec.roles[index];
+            let seen = &group.roles[index];
+            let nothing_remembered = self.memory.restarts.is_empty();
             for at in 0..units[index].len() {
-                let instance = group.roles[index].instances[at];
-                if units[index][at].standing != Standing::Present {
+                let quiet = !seen.notes[at].failed && !seen.notes[at].restarted && nothing_remembered;
+                if quiet || units[index][at].standing != Standing::Present {
                     continue;
                 }
+                let instance = seen.instances[at];
                 self.forget_quiet(group.ordinal, role, instance, &units[index][at]);
                 let layout = layout(self.snapshot, role, instance.pods[0].revision);
                 let kind = self.kind(group.ordinal, role);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::coordinate;
 use crate::model::{Order, RestartKind, Spec, StrategyKind};
 use crate::number::Limits;
-use crate::observe::{Aims, Seen, count, layout};
+use crate::observe::{Aims, Seen, SeenRole, layout};
 use crate::restart;
 use crate::roll::{Assigned, Held, Hold, Moves, Pace, Roll, Rolling, Why, roll};
 use crate::snapshot::{Memory, Snapshot};
@@ -127,19 +127,22 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            surging |= units.iter().any(|unit| {
-                (role.replicas..end).contains(&unit.ordinal) && unit.standing == Standing::Present
-            });
+            let beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
+            surging |= { beyond }.any(|unit| unit.ordinal < end && unit.standing == Standing::Present);
             if !changing[index] || kept {
                 continue;
             }
             let total = role.replicas.saturating_sub(partition);
-            let at_target = count(units, |unit| eligible(unit) && unit.updated());
-            let done = count(units, |unit| eligible(unit) && unit.updated() && unit.available);
+            let (mut standing, mut at_target, mut done) = (0, 0, 0);
+            for unit in units.iter().filter(|unit| eligible(unit)) {
+                standing += u32::from(unit.standing == Standing::Present);
+                at_target += u32::from(unit.updated());
+                done += u32::from(unit.updated() && unit.available);
+            }
             updated |= at_target > 0;
             unfinished |= done < total;
             needs_work |= at_target < total;
-            leaving |= count(units, |unit| eligible(unit) && unit.standing == Standing::Present) < total;
+            leaving |= standing < total;
         }
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
         let under_way = leaving && opened == Some(self.aims.set_target);
@@ -161,7 +164,10 @@ impl Level<'_> {
             let takes_down = available > floor && available <= role.needed();
             role.restart.kind != RestartKind::None
                 && takes_down
-                && seen.instances.iter().any(|instance| {
+                && seen.instances.iter().zip(&seen.notes).any(|(instance, notes)| {
+                    if !notes.failed && !notes.restarted {
+                        return false;
+                    }
                     let layout = instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
                     restart::will_be_replaced(instance, layout, self.memory)
                 })
@@ -175,7 +181,8 @@ impl Level<'_> {
         if !available && stands {
             wake.at(since + STABLY, self.now);
         }
-        let standing = || group.instances().flat_map(|i| i.pods.iter()).filter(|pod| !pod.terminating);
+        let units = || group.roles.iter().flat_map(|role| &role.units);
+        let standing = || units().filter(|unit| unit.standing == Standing::Present);
         Unit {
             ordinal: group.ordinal,
             standing: if stands { Standing::Present } else { Standing::Terminating },
@@ -183,10 +190,10 @@ impl Level<'_> {
             ready: available,
             available: available && stands,
             stably_broken: !available && stands && self.now.since(since) >= STABLY,
-            held: stands && !available && standing().all(|pod| pod.gated),
-            unscheduled: !available && standing().any(|pod| pod.bound.is_none()),
+            held: stands && !available && group.strangers.is_empty() && standing().all(|unit| unit.held),
+            unscheduled: !available && standing().any(|unit| unit.unscheduled),
             serves: stands && self.serves(group),
-            created: group.instances().flat_map(|i| &i.pods).map(|pod| pod.created).max().unwrap_or_default(),
+            created: units().map(|unit| unit.created).max().unwrap_or_default(),
         }
     }
 
@@ -208,30 +215,28 @@ impl Level<'_> {
         self.spec.strategy.kind == StrategyKind::GroupRecreate
     }
 
-    /// Where a group stands as a whole: by the set's revision on its pods where they agree on one, else by
-    /// what its instances have. Instances of a role that does not change fit both revisions.
+    /// Where a group stands as a whole. One that is kept whole goes by the set's revision on its pods where
+    /// they agree on one, else by what its instances have.
     fn revision_of(&self, group: &Seen<'_>) -> At {
-        if let Some(at) = self.revision_by_label(group).filter(|_| self.recreates()) {
-            return at;
+        if !self.recreates() {
+            let outdated = |seen: &SeenRole<'_>| seen.units.iter().any(Unit::outdated);
+            let behind = !group.strangers.is_empty() || group.roles.iter().any(outdated);
+            return if behind { At::Other } else { At::Target };
         }
+        self.revision_by_label(group).unwrap_or_else(|| self.revision_by_instances(group))
+    }
+
+    fn revision_by_instances(&self, group: &Seen<'_>) -> At {
         let (mut target, mut old) = (group.strangers.is_empty(), true);
-        let mut created_old = false;
-        for (index, role) in group.roles.iter().enumerate() {
-            let compass = self.aims.roles[index].compass;
-            for instance in &role.instances {
-                for pod in instance.pods.iter().filter(|pod| !pod.terminating) {
-                    target &= pod.revision == compass.target;
-                    old &= Some(pod.revision) == compass.old;
-                    created_old |= pod.set_revision == self.aims.set_old;
-                }
+        for (role, aim) in group.roles.iter().zip(&self.aims.roles) {
+            let pods = role.instances.iter().flat_map(|instance| &instance.pods);
+            for pod in pods.filter(|pod| !pod.terminating) {
+                target &= pod.revision == aim.compass.target;
+                old &= Some(pod.revision) == aim.compass.old;
             }
-            if self.recreates() && self.aims.roles[index].added && role.instances.is_empty() {
-                target = false;
-            }
+            target &= !(aim.added && role.instances.is_empty());
         }
-        let differs = self.aims.set_old != self.aims.set_target;
         match (target, old) {
-            (true, true) if differs && created_old => At::Old,
             (true, _) => At::Target,
             (false, true) => At::Old,
             (false, false) => At::Other,

@@ -59,7 +59,7 @@ impl Draft<'_> {
     /// The memory of a group, begun anew when it has no pod left.
     fn begin(&mut self, group: &Seen<'_>) -> GroupMemory {
         let known = self.memory.groups.remove(&group.ordinal);
-        let seen_incarnation = group.instances().flat_map(|i| &i.pods).map(|pod| pod.incarnation).max();
+        let seen_incarnation = group.roles.iter().map(|role| role.incarnation).max();
         let mut memory = known.unwrap_or_default();
         memory.incarnation = memory.incarnation.max(seen_incarnation.unwrap_or(0));
         if group.is_gone() {
@@ -337,13 +337,13 @@ impl Draft<'_> {
             })
             .collect();
         for (index, role) in self.spec.roles.iter().enumerate() {
-            for (unit, instance) in units[index].iter().zip(&group.roles[index].instances) {
+            let seen = &group.roles[index];
+            for (at, unit) in units[index].iter().enumerate().filter(|(at, _)| seen.notes[*at].incomplete) {
+                let instance = seen.instances[at];
                 let stays = unit.standing == Standing::Present && unit.at != At::Mixed;
                 let Some(first) = instance.pods.iter().find(|pod| !pod.terminating) else { continue };
                 let Some(members) = layout(self.snapshot, role, first.revision) else { continue };
-                let whole: u32 = members.iter().map(|member| member.count).sum();
-                if !stays || instance.pods.len() >= whole as usize || doomed.contains(&(index, unit.ordinal))
-                {
+                if !stays || doomed.contains(&(index, unit.ordinal)) {
                     continue;
                 }
                 let revisions = (first.revision, first.set_revision);

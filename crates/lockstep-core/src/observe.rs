@@ -74,6 +74,38 @@ pub struct SeenRole<'a> {
     pub instances: Vec<&'a Instance>,
     /// Their facts.
     pub units: Vec<Unit>,
+    /// What else there is to do about their pods.
+    pub notes: Vec<Notes>,
+    /// The highest incarnation any pod carries.
+    pub incarnation: u32,
+}
+
+/// What the pods of an instance call for. Taken in the one pass that looks at every pod, because a set may
+/// have a million of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// A standing pod ended.
+    pub failed: bool,
+    /// A standing pod restarted at some time.
+    pub restarted: bool,
+    /// A standing pod is held by our gate.
+    pub gated: bool,
+    /// Pods are missing.
+    pub incomplete: bool,
+}
+
+impl Notes {
+    fn of(instance: &Instance, layout: Option<&[Member]>) -> Self {
+        let mut notes = Self::default();
+        for pod in instance.pods.iter().filter(|pod| !pod.terminating) {
+            notes.failed |= pod.failed;
+            notes.restarted |= pod.restarts > 0;
+            notes.gated |= pod.gated;
+        }
+        let whole = layout.map_or(0, |members| members.iter().map(|member| member.count as usize).sum());
+        notes.incomplete = instance.pods.len() < whole;
+        notes
+    }
 }
 
 impl<'a> SeenRole<'a> {
@@ -174,9 +206,12 @@ fn judge_role<'a>(
     // An ordinal twice cannot come from an API server, whose names are unique: the first one counts.
     seen.instances.dedup_by_key(|instance| instance.instance);
     seen.units.reserve_exact(seen.instances.len());
+    seen.notes.reserve_exact(seen.instances.len());
     for instance in &seen.instances {
         let layout = instance.pods.first().and_then(|pod| layout(snapshot, role, pod.revision));
         seen.units.extend(judge.unit(instance, layout, wake));
+        seen.notes.push(Notes::of(instance, layout));
+        seen.incarnation = instance.pods.iter().map(|pod| pod.incarnation).fold(seen.incarnation, u32::max);
     }
 }
 

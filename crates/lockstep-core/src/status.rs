@@ -136,19 +136,24 @@ impl Draft<'_> {
     fn role_status(&self, index: usize, seen: &BTreeMap<u32, Seen<'_>>) -> RoleStatus {
         let role = &self.spec.roles[index];
         let compass = self.aims.roles[index].compass;
-        let sum = |property: &dyn Fn(&crate::unit::Unit) -> bool| {
-            seen.values().map(|group| count(&group.roles[index].units, property)).fold(0, u32::saturating_add)
-        };
+        let mut counts = [0_u32; 4];
+        for unit in seen.values().flat_map(|group| &group.roles[index].units) {
+            let (updated, ready) = (unit.updated(), unit.ready);
+            for (count, holds) in counts.iter_mut().zip([ready, unit.available, updated, updated && ready]) {
+                *count = count.saturating_add(u32::from(holds));
+            }
+        }
+        let [ready, available, updated, updated_ready] = counts;
         let kept_groups = if compass.old.is_some() { self.spec.strategy.kept(self.spec.replicas) } else { 0 };
         let partition = if compass.old.is_some() { self.limits[index].1 } else { 0 };
         let open_groups = self.spec.replicas.saturating_sub(kept_groups);
         RoleStatus {
             name: role.name.clone(),
             replicas: role.replicas.saturating_mul(self.spec.replicas),
-            ready: sum(&|unit| unit.ready),
-            available: sum(&|unit| unit.available),
-            updated: sum(&|unit| unit.updated()),
-            updated_ready: sum(&|unit| unit.updated() && unit.ready),
+            ready,
+            available,
+            updated,
+            updated_ready,
             target: role.replicas.saturating_sub(partition).saturating_mul(open_groups),
             revision: Revisions {
                 stable: self.memory.roles.get(&role.name).and_then(|r| r.stable),
