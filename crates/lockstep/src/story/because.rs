@@ -87,8 +87,23 @@ pub fn pause(spec: &Spec, path: &str) -> Option<(String, Because)> {
     Some((text, Because::main(format!("{rule} step {}", step + 1))))
 }
 
-/// Why an instance that was not there is started.
-pub fn of_start(stage: &Stage, from: Option<&Spec>, group: u32, name: &RoleName) -> Because {
+/// Why an instance that was not there is started: the change, and the rule that paces it.
+pub fn of_start(stage: &Stage, from: Option<&Spec>, group: u32, name: &RoleName) -> Vec<Because> {
+    let change = of_growth(stage, from, group, name);
+    let rules = stage.spec().map(|spec| spec.rules.as_slice()).unwrap_or_default();
+    let pace = rules.iter().find_map(|rule| match &rule.kind {
+        RuleKind::Scaling(scaling) if scaling.roles.contains(name) => {
+            Some(Because::main(format!("{} maxSkew {}", rule.name, scaling.max_skew)))
+        }
+        _ => None,
+    });
+    match pace {
+        Some(pace) => vec![pace, Because::aside(change.text)],
+        None => vec![change],
+    }
+}
+
+fn of_growth(stage: &Stage, from: Option<&Spec>, group: u32, name: &RoleName) -> Because {
     let Some(spec) = stage.spec() else { return Because::main("") };
     let Some(from) = from else { return Because::main("first start") };
     if group >= spec.replicas {

@@ -165,9 +165,9 @@ impl Cutter<'_> {
             reasons.extend(surge.map(|n| Because::aside(format!("maxSurge {n}"))));
             self.push(t, of, Verb::Surge, reasons);
         } else if !back {
-            let reason = because::of_start(&self.stage, self.from, of.group, &of.role);
+            let reasons = because::of_start(&self.stage, self.from, of.group, &of.role);
             let new = self.stage.target(&of.role) == Some(revision);
-            self.push(t, of, if new { Verb::Start } else { Verb::StartOld }, vec![reason]);
+            self.push(t, of, if new { Verb::Start } else { Verb::StartOld }, reasons);
         }
     }
 
@@ -303,7 +303,8 @@ impl Cutter<'_> {
         let Self { stage, waves, .. } = self;
         let (Some(wave), Some(spec)) = (waves.last_mut(), stage.spec()) else { return };
         wave.end = wave.end.max(stage.now.saturating_sub(self.began));
-        if matches!(event.what, What::Ready { .. } | What::Scheduled { .. } | What::Gone { .. }) {
+        // Nothing else makes fewer of them.
+        if !matches!(event.what, What::Unready { .. } | What::Delete { .. }) && !wave.least.is_empty() {
             return;
         }
         let groups: BTreeSet<u32> =
