@@ -174,6 +174,7 @@ fn policy_group_acts_as_instance_while_the_group_is_in_update() {
     desk.wish(&to).run_until(|desk| desk.at(0, "r", "B") == 1);
     desk.start();
     assert_eq!(desk.crash(0, "r", 2).plan(), "xr-2");
+    assert!(!desk.seen.memory.restarts.contains_key("0"), "it is no failure of the group");
     assert_eq!(desk.line(0, "s"), "A");
     desk.run();
     assert_eq!((desk.line(0, "r"), desk.phase()), ("BBB".to_owned(), Phase::Complete));
