@@ -281,13 +281,15 @@ fn two_larger_roles_under_rules() {
     if !long() {
         return;
     }
+    let two_and_two = |rules| two_roles(limited("a", 2, 1, 0), limited("b", 2, 1, 0), rules);
+    check("d2+2 U1, skew 50%, 2 faults", rollout(two_and_two(vec![both(Percent(50))]), losses(2), 2));
+    check("d2+2 U1, steps, 2 faults", rollout(two_and_two(vec![canary()]), losses(2), 2));
+    check("d2+2 U1, steps, 2 of anything", rollout(two_and_two(vec![canary()]), anything(2), 1));
     rules(|name, rules| {
         let spec = two_roles(limited("a", 2, 1, 0), limited("b", 1, 1, 0), rules.clone());
         check(&format!("d2+1 U1, {name}, 2 of anything"), rollout(spec, anything(2), 1));
-        let spec = two_roles(limited("a", 2, 1, 0), limited("b", 2, 1, 0), rules.clone());
-        check(&format!("d2+2 U1, {name}, 2 faults"), rollout(spec, losses(2), 2));
-        let spec = two_roles(limited("a", 2, 0, 1), limited("b", 2, 1, 0), rules.clone());
-        check(&format!("d2+2 S1/U1, {name}"), rollout(spec, losses(1), 1));
+        let spec = two_roles(limited("a", 2, 0, 1), limited("b", 1, 1, 0), rules.clone());
+        check(&format!("d2+1 S1/U1, {name}"), rollout(spec, losses(1), 1));
         let spec = two_roles(limited("a", 3, 2, 0), limited("b", 2, 1, 0), rules);
         check(&format!("d3+2 U2/U1, {name}"), rollout(spec, losses(1), 1));
     });

@@ -227,11 +227,12 @@ impl Lab {
         if proven == 0 && updated > most {
             return Some(format!("containment: {of:?} makes {updated} unproven, at most {most}"));
         }
+        // What had been updated comes back as it was: that is no progress, nor is what the engine takes for it.
+        let known = self.updated(state, group, role) + u32::from(!self.seems_updated(state, of));
         let best = &mut state.best[group as usize * spec.roles.len() + role];
         let before = if best.0 == target { u32::from(best.1) } else { 0 };
-        *best = (target, before.max(updated) as u8);
+        *best = (target, before.max(known) as u8);
         if updated <= before {
-            // What had been updated comes back as it was: that is no progress.
             return None;
         }
         spec.rules.iter().find_map(|rule| match &rule.kind {
@@ -244,6 +245,11 @@ impl Lab {
     fn updated(&self, state: &State, group: u32, role: usize) -> u32 {
         let (target, eligible) = (self.target(state, role), self.eligible(state, role, group));
         self.count(state, group, role, |i, w, v| eligible.contains(&i) && (w.at(target) || v.at(target)))
+    }
+
+    fn seems_updated(&self, state: &State, of: (u32, usize, u32)) -> bool {
+        let target = self.target(state, of.1);
+        [Side::World, Side::View].iter().any(|side| self.facts(state, *side, of).at(target))
     }
 
     fn updated_ready(&self, state: &State, group: u32, role: usize) -> u32 {
