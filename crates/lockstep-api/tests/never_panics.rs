@@ -72,6 +72,7 @@ fn seeds(usual: u64) -> u64 {
 fn examples() -> Vec<String> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.is_file());
     files.sort();
     files.iter().map(|file| fs::read_to_string(file).unwrap()).collect()
 }
