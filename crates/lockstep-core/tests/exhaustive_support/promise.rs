@@ -370,20 +370,20 @@ impl Lab {
     /// On its way between revisions, as far as the engine sees. One with a hole may have been opened before.
     fn in_update(&self, state: &State, group: u32, lenient: bool) -> bool {
         let spec = self.wish(state);
-        spec.roles.iter().enumerate().any(|(role, of)| {
-            let eligible = self.eligible(state, role, group);
-            let target = self.target(state, role);
-            let holes = eligible.len() as u32
-                - self.count(state, group, role, |i, _, v| eligible.contains(&i) && v.stands);
-            let new = self.count(state, group, role, |i, _, v| eligible.contains(&i) && v.at(target));
-            let done = self
-                .count(state, group, role, |i, _, v| eligible.contains(&i) && v.at(target) && v.available);
-            let surge = self.count(state, group, role, |i, _, v| i >= of.replicas && v.stands);
-            surge > 0
-                || (self.changes(state, role)
-                    && ((lenient && holes > 0) || new > 0)
-                    && (done as usize) < eligible.len())
-        })
+        let (mut begun, mut unfinished, mut surging) = (false, false, false);
+        for (role, of) in spec.roles.iter().enumerate() {
+            let (target, eligible) = (self.target(state, role), self.eligible(state, role, group));
+            let count = |so: &dyn Fn(Facts) -> bool| {
+                self.count(state, group, role, |i, _, v| eligible.contains(&i) && so(v)) as usize
+            };
+            surging |= self.count(state, group, role, |i, _, v| i >= of.replicas && v.stands) > 0;
+            if self.changes(state, role) {
+                let hole = count(&|v| v.stands) < eligible.len();
+                begun |= count(&|v| v.at(target)) > 0 || (lenient && hole);
+                unfinished |= count(&|v| v.at(target) && v.available) < eligible.len();
+            }
+        }
+        surging || (begun && unfinished)
     }
 
     /// Nothing went wrong and nobody changed their mind: the bounds hold for the world as it is.
