@@ -120,7 +120,13 @@ impl<'a> Draft<'a> {
     }
 
     fn judge_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
+        let level = Level {
+            spec: self.spec,
+            aims: self.aims,
+            snapshot: self.snapshot,
+            memory: &self.memory,
+            now: self.now,
+        };
         self.changing = level.changing(seen);
         let wake = &mut self.wake;
         let changing = &self.changing;
@@ -128,7 +134,13 @@ impl<'a> Draft<'a> {
     }
 
     fn decide_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
+        let level = Level {
+            spec: self.spec,
+            aims: self.aims,
+            snapshot: self.snapshot,
+            memory: &self.memory,
+            now: self.now,
+        };
         let accounts = &mut self.accounts;
         let mut permit = |ordinal: u32| {
             let pods = seen.get(&ordinal).into_iter().flat_map(Seen::instances).flat_map(uids);
@@ -155,19 +167,20 @@ impl<'a> Draft<'a> {
             Why::Update | Why::Repair | Why::Mixed => DeleteWhy::Recreate,
             Why::Excess | Why::SurgeDone | Why::SurgeOutdated => DeleteWhy::GroupRemoved,
         };
-        self.delete_all(group, why, paid);
+        self.delete_all(group, why, Some(paid));
     }
 
-    /// Deletes every pod of a group that still stands.
-    pub(crate) fn delete_all(&mut self, group: &Seen<'_>, why: DeleteWhy, paid: bool) {
-        let known = self.spec.roles.iter().zip(&group.roles);
-        let of_roles = known.flat_map(|(role, seen)| seen.instances.iter().map(|i| (&role.name, *i)));
-        let doomed: Vec<(RoleName, &Instance)> = of_roles
-            .chain(group.strangers.iter().map(|(name, instance)| (*name, *instance)))
-            .map(|(name, instance)| (name.clone(), instance))
-            .collect();
-        for (role, instance) in doomed {
-            self.push_delete(group.ordinal, &role, instance, paid, why);
+    /// Deletes every pod of a group that still stands. What is paid for is said for the group as a whole, or
+    /// goes by each instance.
+    pub(crate) fn delete_all(&mut self, group: &Seen<'_>, why: DeleteWhy, paid: Option<bool>) {
+        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
+            for (instance, unit) in seen.instances.iter().zip(&seen.units) {
+                let paid = paid.unwrap_or(unit.available);
+                self.push_delete(group.ordinal, &role.name, instance, paid, why);
+            }
+        }
+        for (role, instance) in &group.strangers {
+            self.push_delete(group.ordinal, role, instance, paid.unwrap_or(false), why);
         }
     }
 
@@ -231,7 +244,13 @@ impl<'a> Draft<'a> {
     }
 
     fn block_groups(&mut self) {
-        let level = Level { spec: self.spec, aims: self.aims, snapshot: self.snapshot, memory: &self.memory, now: self.now };
+        let level = Level {
+            spec: self.spec,
+            aims: self.aims,
+            snapshot: self.snapshot,
+            memory: &self.memory,
+            now: self.now,
+        };
         let limit = level.limits().unavailable;
         let total = self.spec.replicas;
         for held in std::mem::take(&mut self.groups.held) {

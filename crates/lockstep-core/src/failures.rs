@@ -224,9 +224,44 @@ impl Draft<'_> {
         }
     }
 
+    /// Failures of a group are forgotten after a quiet time, counted from its last pod to become ready.
+    pub(crate) fn forget_quiet_group(&mut self, group: &Seen<'_>) {
+        let key = group.ordinal.to_string();
+        if !self.memory.restarts.contains_key(&key) {
+            return;
+        }
+        let since =
+            group.instances().flat_map(|i| &i.pods).filter_map(|pod| pod.ready).max().unwrap_or_default();
+        let quiet =
+            self.spec.roles.iter().map(|role| restart::quiet(&role.restart)).max().unwrap_or_default();
+        if since + quiet <= self.now {
+            self.memory.restarts.remove(&key);
+        } else {
+            self.wake.at(since + quiet, self.now);
+        }
+    }
+
+    /// A group that is built anew as a whole has nothing created before its last pod is gone.
+    pub(crate) fn is_rebuilt(&mut self, group: &Seen<'_>, memory: &mut GroupMemory) -> bool {
+        if !memory.rebuilding || group.is_gone() {
+            memory.rebuilding = false;
+            return false;
+        }
+        if group.stands() {
+            // The first attempt did not reach every pod: one that changed meanwhile may work again.
+            if self.may_terminate(group).is_err() {
+                memory.rebuilding = false;
+                return false;
+            }
+            self.delete_all(group, DeleteWhy::GangTermination, None);
+        }
+        self.block_leaving(group);
+        true
+    }
+
     /// A group that stayed below its minimum is built anew as a whole. Returns whether it is.
     pub(crate) fn terminate_gang(&mut self, group: &Seen<'_>, memory: &mut GroupMemory) -> bool {
-        let (Some(delay), Some(since)) = (self.spec.gang.termination_delay, memory.unavailable_since) else {
+        let (Some(delay), Some(since)) = (self.spec.gang.termination_delay, memory.short_since) else {
             return false;
         };
         let in_update = self.facts.get(&group.ordinal).is_some_and(|facts| facts.in_update);
@@ -250,7 +285,8 @@ impl Draft<'_> {
             return false;
         }
         restart::remember(&mut self.memory, &key, self.now);
-        self.delete_all(group, DeleteWhy::GangTermination, true);
+        memory.rebuilding = true;
+        self.delete_all(group, DeleteWhy::GangTermination, None);
         true
     }
 

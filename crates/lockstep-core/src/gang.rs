@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::model::{BatchMode, GangScheduler, Role, Spec};
 use crate::names::{GangKey, RoleName, RuleName};
 use crate::observe::Seen;
-use crate::snapshot::GroupMemory;
+use crate::snapshot::{GroupMemory, Pod};
 use crate::unit::Standing;
 use crate::{batch, start};
 
@@ -55,7 +55,7 @@ impl Serialize for GangName {
 
 /// How many pods of an instance must find a place together.
 pub fn minimum_of_instance(role: &Role) -> u32 {
-    role.members.iter().map(|member| member.min_available).sum()
+    role.members.iter().map(|member| member.min_available).fold(0, u32::saturating_add)
 }
 
 /// The placement batch that is a gang of its own.
@@ -91,12 +91,15 @@ pub fn gang_of(
     let single = role.pods() <= 1;
     let own = || GangName::Instance(role.name.clone(), ordinal);
     let base = || GangName::Base(start::stage(spec, role));
-    if scheduler != GangScheduler::PodGang && memory.base_scheduled {
-        // Kubernetes' minimum binds every later pod too, so nothing joins the base any more.
-        return (!single && !refill).then(own);
-    }
+    // Kubernetes' minimum binds every later pod too, so nothing joins a gang that was placed once.
+    let elastic = scheduler == GangScheduler::PodGang;
     if let Some(gang) = batch_gang(spec, role, ordinal) {
-        return Some(gang);
+        let GangName::Batch(rule, batch) = &gang else { return None };
+        let placed_once = memory.batches.get(rule).is_some_and(|ready| batch < ready);
+        return if elastic || !placed_once { Some(gang) } else { (!single && !refill).then(own) };
+    }
+    if !elastic && memory.base_scheduled {
+        return (!single && !refill).then(own);
     }
     if ordinal < role.needed() {
         return Some(base());
@@ -150,11 +153,16 @@ fn is_bound(spec: &Spec, seen: &Seen<'_>) -> bool {
     })
 }
 
+/// A pod that was created in the base is no witness, though its role may have shrunk since.
+fn is_of_base(pod: &Pod) -> bool {
+    pod.gang.as_ref().is_some_and(|gang| gang.as_str().starts_with("base-"))
+}
+
 fn scaled_runs(spec: &Spec, seen: &Seen<'_>) -> bool {
     spec.roles.iter().zip(&seen.roles).any(|(role, seen)| {
         let runs = |instance: &&&crate::snapshot::Instance| {
             is_scaled(spec, role, instance.instance)
-                && instance.pods.iter().any(|pod| !pod.terminating && !pod.gated)
+                && instance.pods.iter().any(|pod| !pod.terminating && !pod.gated && !is_of_base(pod))
         };
         seen.instances.iter().find(runs).is_some()
     })

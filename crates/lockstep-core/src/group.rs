@@ -127,11 +127,12 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            let beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
-            surging |= { beyond }.any(|unit| unit.ordinal < end && unit.standing == Standing::Present);
             if !changing[index] || kept {
                 continue;
             }
+            // What a role that shrank left behind at another revision is no surge.
+            let mut beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
+            surging |= beyond.any(|unit| unit.ordinal < end && unit.updated());
             let total = role.replicas.saturating_sub(partition);
             let (mut standing, mut at_target, mut done) = (0, 0, 0);
             for unit in units.iter().filter(|unit| eligible(unit)) {
@@ -146,7 +147,8 @@ impl Level<'_> {
         }
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
         let under_way = leaving && opened == Some(self.aims.set_target);
-        let in_update = (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
+        let in_update =
+            (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
         let mut unit = self.unit(group, at, available, wake);
         unit.available &= !self.will_restart(group);
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
@@ -168,7 +170,8 @@ impl Level<'_> {
                     if !notes.failed && !notes.restarted {
                         return false;
                     }
-                    let layout = instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
+                    let layout =
+                        instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
                     restart::will_be_replaced(instance, layout, self.memory)
                 })
         })
@@ -350,7 +353,8 @@ impl Level<'_> {
         groups.held.extend(held);
         groups.surge = surge.into_iter().collect();
         for &ordinal in seen.keys() {
-            let leaving = facts.get(&ordinal).is_some_and(|facts| facts.unit.standing == Standing::Terminating);
+            let leaving =
+                facts.get(&ordinal).is_some_and(|facts| facts.unit.standing == Standing::Terminating);
             let mode = if ordinal >= self.spec.replicas {
                 if leaving { Mode::Leaving } else { Mode::Fixed(Fixed::Target) }
             } else {

@@ -6,12 +6,12 @@ use crate::blocked::Reason;
 use crate::coordinate::scaling::{self, Growth};
 use crate::coordinate::{self, Ceiling, Pauses, Progress};
 use crate::draft::{Draft, Rolled};
-use crate::group::{Fixed, Mode};
 use crate::gang::{Gang, GangName};
+use crate::group::{Fixed, Mode};
 use crate::model::{GangScheduler, Progression, Role, RuleKind, StrategyKind};
 use crate::names::GangKey;
-use crate::observe::{Seen, count, layout};
 use crate::number::Limits;
+use crate::observe::{Seen, count, layout};
 use crate::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, PodSlot, Ungate};
 use crate::revision::Revision;
 use crate::roll::{Assigned, Moves, Pace, Roll, Why, roll};
@@ -27,7 +27,7 @@ impl Draft<'_> {
         let needs_work = self.facts.get(&group.ordinal).is_some_and(|facts| facts.needs_work);
         let opened = matches!(mode, Mode::Rolling { open: true, .. }) && needs_work;
         memory.opened = opened.then_some(self.aims.set_target);
-        if self.terminate_gang(group, &mut memory) {
+        if self.is_rebuilt(group, &mut memory) || self.terminate_gang(group, &mut memory) {
             self.memory.groups.insert(group.ordinal, memory);
             return;
         }
@@ -66,7 +66,7 @@ impl Draft<'_> {
             let ordered = self.spec.roles.iter().any(|role| !role.starts_after.is_empty());
             let sizes = self.spec.roles.iter().filter(|_| ordered).map(|r| (r.name.clone(), r.replicas));
             memory = GroupMemory {
-                incarnation: memory.incarnation + 1,
+                incarnation: memory.incarnation.saturating_add(1),
                 unavailable_since: memory.unavailable_since,
                 opened: memory.opened,
                 reached: memory.reached,
@@ -79,7 +79,13 @@ impl Draft<'_> {
         let current = format!("{}/", self.aims.set_target);
         memory.pauses.retain(|pause, _| pause.starts_with(&current));
         let available = self.facts.get(&group.ordinal).is_some_and(|facts| facts.available);
+        let in_update = self.facts.get(&group.ordinal).is_some_and(|facts| facts.in_update);
+        let short = !available && !in_update;
+        memory.short_since = if short { memory.short_since.or(Some(self.now)) } else { None };
         memory.was_available |= available;
+        if available {
+            self.forget_quiet_group(group);
+        }
         memory.unavailable_since = if available { None } else { memory.unavailable_since.or(Some(self.now)) };
         gang::remember(self.spec, group, &mut memory);
         batch::remember(self.spec, group, &mut memory);
@@ -397,7 +403,8 @@ impl Draft<'_> {
             let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
             let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
             let pods = if needed && wished { gang::minimum_of_instance(role) } else { 0 };
-            *counted.entry(gang.clone()).or_default() += pods;
+            let sum = counted.entry(gang.clone()).or_default();
+            *sum = sum.saturating_add(pods);
         };
         let mut pending: BTreeSet<GangKey> = BTreeSet::new();
         for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
@@ -535,6 +542,10 @@ struct PauseBook<'a> {
 
 impl Pauses for PauseBook<'_> {
     fn hold(&mut self, rule: usize, step: usize, duration: Option<Millis>) -> Option<Option<Time>> {
+        if self.promoted.overridden.is_some() {
+            // Whoever goes back does not wait where they were going.
+            return None;
+        }
         let name = &self.spec.rules[rule].name;
         let promotion = |group| Promotion {
             target: self.target,

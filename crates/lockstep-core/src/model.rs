@@ -180,7 +180,7 @@ impl Role {
 
     /// The pods of one instance.
     pub fn pods(&self) -> u32 {
-        self.members.iter().map(|member| member.count).sum()
+        self.members.iter().map(|member| member.count).fold(0, u32::saturating_add)
     }
 }
 

@@ -115,7 +115,8 @@ impl Checker {
         self.history.stable = wish.stable.clone();
         if before.is_none_or(|before| before.targets != wish.targets) {
             let changes = |role: &&Role| self.history.changes(&role.name);
-            self.history.changed = wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
+            self.history.changed =
+                wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
     }
 
@@ -148,9 +149,10 @@ impl Checker {
         }
         self.containment(t, of, &role, limits.unavailable.max(1));
         let updated = self.history.updated(of.group, &role, t, false);
+        let seen = self.history.updated(of.group, &role, t, true);
         let best = self.history.best.entry((of.group, role.name.clone())).or_insert((revision, 0));
         let before = if best.0 == revision { best.1 } else { 0 };
-        *best = (revision, before.max(updated));
+        *best = (revision, before.max(seen));
         if updated <= before {
             // A unit that had been updated comes back as it was: that is no progress.
             return;
@@ -277,7 +279,8 @@ impl Checker {
                 self.fail(t, Promise::PartitionUntouched, format!("{of:?} was deleted for the update"));
             }
         }
-        let moves = matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
+        let moves =
+            matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
         if moves && spec.strategy.kind == StrategyKind::RollingUpdate {
             self.opening(t, of.group, &spec);
         }

@@ -224,6 +224,12 @@ pub struct GroupMemory {
     /// Not available since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_since: Option<Time>,
+    /// Below its minimum since, outside of updates: the clock of gang termination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short_since: Option<Time>,
+    /// It is built anew as a whole: nothing is created before its last pod is gone.
+    #[serde(skip_serializing_if = "is_false")]
+    pub rebuilding: bool,
     /// This incarnation was available once.
     #[serde(skip_serializing_if = "is_false")]
     pub was_available: bool,
@@ -272,6 +278,9 @@ pub struct Best {
     pub since: Time,
     /// When this rollout began.
     pub started: Time,
+    /// It waited on purpose (a pause, a partition reached) when last looked at: that time does not count.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub waiting: bool,
 }
 
 /// Somebody let a pause pass.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::batch;
+use crate::blocked::Reason;
 use crate::coordinate::{Cause, skew, steps};
 use crate::draft::{Draft, Rolled};
 use crate::group::{Facts, Mode};
-use crate::model::{OnFailure, RuleKind, StrategyKind};
+use crate::model::{BatchMode, OnFailure, RuleKind, StrategyKind};
 use crate::names::{RoleName, RuleName};
 use crate::observe::{Seen, count};
 use crate::revision::Revision;
@@ -107,6 +109,9 @@ pub enum Phase {
     RolledBack,
 }
 
+/// Status stays small for any number of groups.
+const MOST_COORDINATION: usize = 64;
+
 impl Draft<'_> {
     /// Concludes: the counts, the stable revisions, the best state, the deadline.
     pub(crate) fn conclude(&mut self, seen: &BTreeMap<u32, Seen<'_>>) -> Status {
@@ -114,6 +119,9 @@ impl Draft<'_> {
             (0..self.spec.roles.len()).map(|role| self.role_status(role, seen)).collect();
         let whole = self.remember_stable(seen);
         let finished = self.finished(seen);
+        if !finished {
+            self.block_whatever_is_not_there(seen);
+        }
         let stalled = self.keep_deadline(finished, whole);
         let in_update = self.facts.iter().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
         let wished = || self.facts.range(0..self.spec.replicas).map(|(_, facts)| facts);
@@ -257,44 +265,67 @@ impl Draft<'_> {
     /// The best state so far decides about progress, not any change: readiness that comes and goes is none.
     /// Returns whether the deadline has passed.
     fn keep_deadline(&mut self, finished: bool, whole: bool) -> bool {
-        let target = self.aims.set_target;
         if finished {
-            if whole {
-                self.memory.best = None;
-            }
+            // A partition that was reached waits for a person, for as long as they like.
+            self.memory.best = self.memory.best.filter(|_| !whole).map(|best| Best { waiting: true, ..best });
             return false;
         }
-        let (updated, surge) = self.advance();
-        let pauses = self.memory.groups.values().map(|group| group.pauses.len()).sum::<usize>();
-        let pauses = u32::try_from(pauses).unwrap_or(u32::MAX);
+        let waiting = self.waits_on_purpose();
+        let fresh = self.state_of_things();
         let now = self.now;
-        let fresh = Best { target, updated, surge, pauses, since: now, started: now };
         let best = self.memory.best.get_or_insert(fresh);
-        if best.target != target {
+        if best.target != fresh.target {
             *best = fresh;
-        } else if (updated, surge) > (best.updated, best.surge) || pauses > best.pauses {
-            *best = Best { started: best.started, pauses: pauses.max(best.pauses), ..fresh };
+        } else if (fresh.updated, fresh.surge) > (best.updated, best.surge) || fresh.pauses > best.pauses {
+            *best = Best { started: best.started, pauses: fresh.pauses.max(best.pauses), ..fresh };
         }
-        // Waiting on purpose is not failing.
-        let waits = self.blocked.iter().any(|b| b.reason == crate::blocked::Reason::PauseStep);
-        if self.spec.paused || waits || self.spec.strategy.kind == StrategyKind::OnDelete {
+        if best.waiting || waiting {
             best.since = now;
-            return false;
         }
+        best.waiting = waiting;
         let deadline = best.since + self.spec.progress_deadline;
-        if now < deadline {
-            self.wake.at(deadline, now);
+        if waiting || now < deadline {
+            if !waiting {
+                self.wake.at(deadline, now);
+            }
             return false;
         }
         self.roll_back();
         true
     }
 
+    fn state_of_things(&self) -> Best {
+        let (updated, surge) = self.advance();
+        let pauses = self.memory.groups.values().map(|group| group.pauses.len()).sum::<usize>();
+        Best {
+            target: self.aims.set_target,
+            updated,
+            surge,
+            pauses: u32::try_from(pauses).unwrap_or(u32::MAX),
+            since: self.now,
+            started: self.now,
+            waiting: false,
+        }
+    }
+
+    /// Waiting on purpose is not failing; but a pause of one group does not hide the trouble of another.
+    fn waits_on_purpose(&self) -> bool {
+        if self.spec.paused || self.spec.strategy.kind == StrategyKind::OnDelete {
+            return true;
+        }
+        let pauses = |group: u32| {
+            self.blocked.iter().any(|block| block.group == Some(group) && block.reason == Reason::PauseStep)
+        };
+        let mut in_update =
+            self.facts.iter().filter(|(_, facts)| facts.in_update).map(|(group, _)| *group).peekable();
+        in_update.peek().is_some() && in_update.all(pauses)
+    }
+
     /// Updated and available instances among the eligible ones, and surge at the target that is available.
     fn advance(&self) -> (u32, u32) {
         let tallies = self.rolled.values().flatten().map(|rolled| rolled.tally);
-        tallies.fold((0, 0), |(updated, surge), tally| {
-            (updated + tally.updated_available, surge + tally.surge_available)
+        tallies.fold((0, 0), |(updated, surge): (u32, u32), tally| {
+            (updated.saturating_add(tally.updated_available), surge.saturating_add(tally.surge_available))
         })
     }
 
@@ -309,8 +340,40 @@ impl Draft<'_> {
         }
     }
 
+    /// Batches that are not all ready, or that only some placement holds together.
+    fn batch_status(&self, found: &mut Vec<CoordinationStatus>) {
+        for (rule, affinity) in batch::rules(self.spec) {
+            let full = batch::full(self.spec, affinity);
+            let unpinned: Vec<String> = affinity
+                .ratios
+                .iter()
+                .filter_map(|(name, ratio)| Some((self.spec.role(name)?, full.saturating_mul(*ratio))))
+                .filter(|(role, pinned)| role.replicas > *pinned)
+                .map(|(role, pinned)| format!("{}-{pinned}…{}", role.name, role.replicas - 1))
+                .collect();
+            let beyond = if unpinned.is_empty() {
+                String::new()
+            } else {
+                format!("; unpinned beyond the last full batch: {}", unpinned.join(", "))
+            };
+            for (&group, memory) in &self.memory.groups {
+                let ready = memory.batches.get(&rule.name).copied().unwrap_or(0);
+                let waits = affinity.batch_mode == BatchMode::Sequential && ready < full;
+                if !waits && unpinned.is_empty() {
+                    continue;
+                }
+                let current = if waits { ready + 1 } else { full };
+                let text = format!("batch {current}/{full}{beyond}");
+                let (rule, step, of) = (rule.name.clone(), Some(current), Some(full));
+                found.push(CoordinationStatus { group, rule, step, of, text });
+            }
+        }
+        found.truncate(MOST_COORDINATION);
+    }
+
     fn coordination(&self) -> Vec<CoordinationStatus> {
         let mut found = Vec::new();
+        self.batch_status(&mut found);
         for (&group, rolled) in &self.rolled {
             if !self.facts.get(&group).is_some_and(|facts| facts.in_update) {
                 continue;

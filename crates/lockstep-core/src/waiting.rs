@@ -1,16 +1,16 @@
 //! Says why: turns what holds a role into words a person can act on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocked::Reason;
 use crate::coordinate::{Cause, Ceiling};
 use crate::draft::{Draft, Rolled};
 use crate::group::Mode;
-use crate::model::{Role, RuleKind};
+use crate::model::{Role, Rule, RuleKind};
 use crate::observe::Seen;
 use crate::roll::{Held, Hold, Moves, Pace, Roll};
 use crate::snapshot::GroupMemory;
-use crate::unit::Standing;
+use crate::unit::{Standing, Unit};
 use crate::{batch, start};
 
 impl Draft<'_> {
@@ -36,12 +36,47 @@ impl Draft<'_> {
                 self.block(at, what, reason, rule, message);
             }
         }
+        self.block_stuck_termination(group, index, moves);
         if ask.pace == Pace::OnDelete && moves.tally.outdated > 0 {
             let what = format!("{}/{}", self.group_name(group.ordinal), role.name);
             let message =
                 format!("{} of {} are updated when somebody deletes them", moves.tally.outdated, role.name);
             let rule = "updateStrategy.type".to_owned();
             self.block((Some(group.ordinal), Some(&role.name)), what, Reason::OnDelete, rule, message);
+        }
+    }
+
+    /// Whatever rule holds the role, a pod that does not go is named too.
+    fn block_stuck_termination(&mut self, group: &Seen<'_>, index: usize, moves: &Moves) {
+        if moves.held.is_empty() {
+            return;
+        }
+        let role = &self.spec.roles[index];
+        let leaving = |unit: &&Unit| unit.standing == Standing::Terminating && unit.ordinal < role.replicas;
+        let Some(unit) = group.roles[index].units.iter().find(leaving) else { return };
+        let what = format!("{}/{}-{}", self.group_name(group.ordinal), role.name, unit.ordinal);
+        let message = format!("{}-{} is still terminating", role.name, unit.ordinal);
+        let rule = format!("roles[{}]", role.name);
+        let at = (Some(group.ordinal), Some(&role.name));
+        self.block(at, what, Reason::WaitingForTermination, rule, message);
+    }
+
+    /// Nothing is held, and yet it is not finished: what is not there is what everything waits for.
+    pub(crate) fn block_whatever_is_not_there(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
+        if !self.blocked.is_empty() {
+            return;
+        }
+        for (&ordinal, group) in seen.range(0..self.spec.replicas) {
+            for (index, role) in self.spec.roles.iter().enumerate() {
+                let missing = |unit: &&Unit| unit.ordinal < role.replicas && !unit.available;
+                let Some(unit) = group.roles[index].units.iter().find(missing) else { continue };
+                let held =
+                    Held { ordinal: unit.ordinal, by: Hold::NotReadyYet, waits_for: Some(unit.ordinal) };
+                let rule = format!("roles[{}]", role.name);
+                let (reason, rule, message) = self.say_motion(group, index, &held, rule);
+                let what = format!("{}/{}-{}", self.group_name(ordinal), role.name, unit.ordinal);
+                self.block((Some(ordinal), Some(&role.name)), what, reason, rule, message);
+            }
         }
     }
 
@@ -122,7 +157,7 @@ impl Draft<'_> {
         held: &Held,
     ) -> Option<(Reason, String, String)> {
         let role = &self.spec.roles[index];
-        let limit = format!("roles[{}].updateStrategy.maxUnavailable", role.name);
+        let limit = self.limit_rule(role);
         let surge_rule = format!("roles[{}].updateStrategy.maxSurge", role.name);
         let surge = held.waits_for.map(|i| format!("{}-{i}", role.name)).unwrap_or_default();
         let most = ask.limits.unavailable;
@@ -151,6 +186,20 @@ impl Draft<'_> {
             }
             Hold::Ceiling => return None,
         })
+    }
+
+    /// The field that says how many of a role may be unavailable: its own, or that of the strictest rule.
+    fn limit_rule(&self, role: &Role) -> String {
+        let of_rule = |rule: &Rule| match &rule.kind {
+            RuleKind::RollingUpdate(skew) if skew.roles.contains(&role.name) => {
+                let most = skew.max_unavailable?.floor_of(role.replicas);
+                Some((most, format!("coordination[{}].rollingUpdate.maxUnavailable", rule.name)))
+            }
+            _ => None,
+        };
+        let strictest = self.spec.rules.iter().filter_map(of_rule).min_by_key(|(most, _)| *most);
+        strictest
+            .map_or_else(|| format!("roles[{}].updateStrategy.maxUnavailable", role.name), |(_, field)| field)
     }
 
     /// Waiting for one unit that is in motion.
@@ -206,6 +255,18 @@ impl Draft<'_> {
             Reason::BatchNotReady => {
                 let waits = batch::waits(self.spec, memory, &role.name, instance);
                 let (name, before) = waits.map(|(r, b)| (r.name.to_string(), b)).unwrap_or_default();
+                if self.has_no_place(group, before) {
+                    let message = format!("batch {before} has found no place, and the next waits for it");
+                    let rule = format!("coordination[{name}]");
+                    self.block(
+                        (Some(group.ordinal), Some(&role.name)),
+                        what,
+                        Reason::BatchUnschedulable,
+                        rule,
+                        message,
+                    );
+                    return;
+                }
                 (format!("coordination[{name}]"), format!("waits until batch {before} was ready"))
             }
             _ => (
@@ -214,6 +275,16 @@ impl Draft<'_> {
             ),
         };
         self.block((Some(group.ordinal), Some(&role.name)), what, reason, rule, message);
+    }
+
+    /// An instance of the batch has had no node for some time.
+    fn has_no_place(&self, group: &Seen<'_>, of: u32) -> bool {
+        self.spec.roles.iter().zip(&group.roles).any(|(role, seen)| {
+            seen.units.iter().filter(|unit| unit.unscheduled && unit.stably_broken).any(|unit| {
+                let batches = batch::batches(self.spec, &role.name, unit.ordinal);
+                batches.iter().any(|batch| batch.required && batch.batch == of)
+            })
+        })
     }
 
     pub(crate) fn block_growth(&mut self, group: u32, role: &Role, ordinal: u32) {

@@ -94,8 +94,7 @@ impl History {
 
     /// Available now, as far as the engine can know: what the world took a moment ago counts for it.
     pub fn seems_available(&self, instance: &Instance, role: &Role, t: u64) -> bool {
-        self.is_available(instance, role, t)
-            || (instance.was_ready && self.lately(instance, t))
+        self.is_available(instance, role, t) || (instance.was_ready && self.lately(instance, t))
     }
 
     /// The world took it so lately that the engine may not know.
@@ -152,10 +151,8 @@ impl History {
     pub fn updated_ready(&self, group: u32, role: &Role, t: u64) -> u32 {
         let Some(target) = self.target(&role.name) else { return 0 };
         let eligible = self.limits(role, group).1..role.replicas;
-        let ready = |x: &Instance| {
-            (!x.leaving && x.ready_since.is_some())
-                || (x.was_ready && self.lately(x, t))
-        };
+        let ready =
+            |x: &Instance| (!x.leaving && x.ready_since.is_some()) || (x.was_ready && self.lately(x, t));
         let standing = self
             .of(group, &role.name)
             .filter(|(i, x)| eligible.contains(i) && x.revision == target && ready(x));
@@ -165,14 +162,17 @@ impl History {
 
     /// How many instances of a role the engine must know to be available.
     fn surely_available(&self, group: u32, role: &Role, t: u64) -> u32 {
-        let sure = |x: &Instance| t.checked_sub(self.lag()).is_some_and(|seen| self.is_available(x, role, seen));
+        let sure =
+            |x: &Instance| t.checked_sub(self.lag()).is_some_and(|seen| self.is_available(x, role, seen));
         number(self.of(group, &role.name).filter(|(_, x)| sure(x)).count())
     }
 
     /// The engine must know that every role has its minimum available, or at least somebody.
     pub fn surely(&self, group: u32, t: u64, needed: impl Fn(&Role) -> u32) -> bool {
         self.spec().is_some_and(|spec| {
-            spec.roles.iter().all(|role| self.surely_available(group, role, t) >= needed(role).min(role.replicas))
+            spec.roles
+                .iter()
+                .all(|role| self.surely_available(group, role, t) >= needed(role).min(role.replicas))
         })
     }
 
@@ -227,10 +227,11 @@ impl History {
             });
             number(done.count()) >= role.replicas.saturating_sub(partition)
         });
-        let surge = spec
-            .roles
-            .iter()
-            .any(|role| self.of(group, &role.name).any(|(i, x)| i >= role.replicas && !x.leaving));
+        let surge = changing().any(|role| {
+            let target = self.target(&role.name);
+            let mut beyond = self.of(group, &role.name).filter(|(i, _)| *i >= role.replicas);
+            beyond.any(|(_, x)| !x.leaving && Some(x.revision) == target)
+        });
         (updated && !finished) || surge
     }
 

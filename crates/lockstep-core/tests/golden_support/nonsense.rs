@@ -100,6 +100,8 @@ impl Nonsense {
         GroupMemory {
             incarnation: self.incarnation(),
             unavailable_since: self.some(50, Self::time),
+            short_since: self.some(50, Self::time),
+            rebuilding: self.rng.chance(20),
             was_available: self.rng.chance(50),
             base_scheduled: self.rng.chance(50),
             started: self.several(3, Self::role).into_iter().collect(),
@@ -137,6 +139,7 @@ impl Nonsense {
                 pauses: n.ordinal(),
                 since: n.time(),
                 started: n.time(),
+                waiting: n.rng.chance(50),
             }),
             blocked: self
                 .several(3, |n| (n.of(&["", "0/r0/SkewHeld", "/"]).to_owned(), n.time()))

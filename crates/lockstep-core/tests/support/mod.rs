@@ -1,5 +1,5 @@
 //! Random sets and random rollouts, from a seed.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
@@ -147,7 +147,8 @@ impl Generator {
         }
         if self.rng.chance(25) {
             let workers = self.rng.between(1, 3) as u32;
-            let needed = if self.rng.chance(70) { workers } else { self.rng.between(1, u64::from(workers)) as u32 };
+            let needed =
+                if self.rng.chance(70) { workers } else { self.rng.between(1, u64::from(workers)) as u32 };
             role.members = vec![
                 Member { name: MemberName::new("leader"), count: 1, min_available: 1 },
                 Member { name: MemberName::new("worker"), count: workers, min_available: needed },
@@ -187,7 +188,8 @@ impl Generator {
             _ => RuleKind::Scaling(Scaling {
                 roles: self.some_roles(roles),
                 max_skew: Percent([1, 10, 50][self.rng.below(3) as usize]),
-                progression: [Progression::OrderReady, Progression::OrderScheduled][self.rng.below(2) as usize],
+                progression: [Progression::OrderReady, Progression::OrderScheduled]
+                    [self.rng.below(2) as usize],
             }),
         };
         Rule { name, kind }
@@ -242,7 +244,8 @@ impl Generator {
 
     fn add_gangs(&mut self, spec: &mut Spec) {
         if self.rng.chance(50) {
-            spec.gang.scheduler = [GangScheduler::PodGroup, GangScheduler::PodGang][self.rng.below(2) as usize];
+            spec.gang.scheduler =
+                [GangScheduler::PodGroup, GangScheduler::PodGang][self.rng.below(2) as usize];
         }
         if spec.roles.len() > 1 && self.rng.chance(40) {
             let ratios = spec.roles.iter().take(2).map(|r| (r.name.clone(), self.rng.between(1, 2) as u32));
@@ -251,7 +254,8 @@ impl Generator {
                 ratios: ratios.collect(),
                 batch_mode: [BatchMode::Sequential, BatchMode::Parallel][self.rng.below(2) as usize],
             };
-            spec.rules.push(Rule { name: RuleName::new("batch"), kind: RuleKind::AffinityScheduling(affinity) });
+            spec.rules
+                .push(Rule { name: RuleName::new("batch"), kind: RuleKind::AffinityScheduling(affinity) });
         }
         if spec.roles.len() > 1 && self.rng.chance(40) {
             let first = spec.roles[0].name.clone();
