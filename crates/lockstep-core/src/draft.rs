@@ -34,6 +34,8 @@ pub struct Draft<'a> {
     pub(crate) gangs: BTreeMap<(u32, GangKey), Gang>,
     pub(crate) blocked: Vec<Blocked>,
     pub(crate) groups: Groups,
+    /// Some group is on its way or goes, so that the others are counted on.
+    pub(crate) others_count: bool,
     pub(crate) facts: BTreeMap<u32, Facts>,
     pub(crate) changing: Vec<bool>,
     /// Per role: limits and partition.
@@ -76,6 +78,7 @@ impl<'a> Draft<'a> {
             gangs: BTreeMap::new(),
             blocked: Vec::new(),
             groups: Groups::default(),
+            others_count: false,
             facts: BTreeMap::new(),
             changing: Vec::new(),
             limits,
@@ -147,6 +150,8 @@ impl<'a> Draft<'a> {
             accounts.is_empty() || budget::remove_all(accounts, pods).is_ok()
         };
         self.groups = level.decide(seen, &self.facts, &mut permit);
+        let moves = |mode: &Mode| matches!(mode, Mode::Rolling { open: true, .. } | Mode::Remove { paid: true, .. });
+        self.others_count = self.groups.modes.values().any(moves);
         if self.spec.strategy.kind == StrategyKind::GroupRecreate {
             self.remember_groups_reached();
         } else {

@@ -111,9 +111,11 @@ impl Draft<'_> {
     /// group needs where role strategies have no say.
     fn floor(&self, index: usize, group: u32) -> u32 {
         let role = &self.spec.roles[index];
+        let own = role.replicas.saturating_sub(self.limits[index].0.unavailable);
         match self.groups.modes.get(&group) {
             Some(Mode::Fixed(_)) => role.needed(),
-            _ => role.replicas.saturating_sub(self.limits[index].0.unavailable),
+            Some(mode) if self.is_counted_on(*mode) => role.needed().max(own),
+            _ => own,
         }
     }
 

@@ -117,7 +117,7 @@ impl Level<'_> {
     pub fn facts(&self, group: &Seen<'_>, changing: &[bool], wake: &mut Wake) -> Facts {
         let available = self.available(group);
         let at = self.revision_of(group);
-        let kept = group.ordinal < self.kept() || group.ordinal >= self.spec.replicas;
+        let kept = group.ordinal < self.kept();
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
         let mut leaving = false;
         for (index, role) in self.spec.roles.iter().enumerate() {
@@ -127,12 +127,15 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            if !changing[index] || kept {
+            if !changing[index] || group.ordinal >= self.spec.replicas {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
             let mut beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
             surging |= beyond.any(|unit| unit.ordinal < end && unit.updated());
+            if kept {
+                continue;
+            }
             let total = role.replicas.saturating_sub(partition);
             let (mut standing, mut at_target, mut done) = (0, 0, 0);
             for unit in units.iter().filter(|unit| eligible(unit)) {
@@ -154,8 +157,7 @@ impl Level<'_> {
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
     }
 
-    /// Something in it failed and is replaced now, which takes the group below its minimum: it is not
-    /// counted on.
+    /// Something in it failed and is replaced now, so that it is not counted on.
     fn will_restart(&self, group: &Seen<'_>) -> bool {
         if self.recreates() {
             return false;
@@ -163,9 +165,8 @@ impl Level<'_> {
         self.spec.roles.iter().zip(&group.roles).any(|(role, seen)| {
             let available = seen.available();
             let floor = role.replicas.saturating_sub(coordinate::limits(self.spec, role).0.unavailable);
-            let takes_down = available > floor && available <= role.needed();
             role.restart.kind != RestartKind::None
-                && takes_down
+                && available > floor
                 && seen.instances.iter().zip(&seen.notes).any(|(instance, notes)| {
                     if !notes.failed && !notes.restarted {
                         return false;

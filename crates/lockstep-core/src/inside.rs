@@ -109,6 +109,9 @@ impl Draft<'_> {
         if let Mode::Rolling { kept: true, .. } = mode {
             partition = role.replicas;
         }
+        if self.is_counted_on(mode) {
+            limits.unavailable = limits.unavailable.min(role.replicas - role.needed());
+        }
         if pace == Pace::Fixed {
             // Role strategies have no say here, but a role that shrinks must not take its group down.
             limits = Limits { unavailable: role.replicas - role.needed(), surge: 0 };
@@ -127,6 +130,12 @@ impl Draft<'_> {
             min_ready: role.min_ready,
             now: self.now,
         }
+    }
+
+    /// While another group is on its way or goes, a closed one must stay available, whatever its roles could
+    /// spare.
+    pub(crate) fn is_counted_on(&self, mode: Mode) -> bool {
+        matches!(mode, Mode::Rolling { open: false, .. }) && self.others_count
     }
 
     /// How far each role has come, and what the rules allow. A closed group has no rules to ask.

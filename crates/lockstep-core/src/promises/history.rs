@@ -229,7 +229,8 @@ impl History {
         });
         let surge = changing().any(|role| {
             let target = self.target(&role.name);
-            let mut beyond = self.of(group, &role.name).filter(|(i, _)| *i >= role.replicas);
+            let room = role.replicas..role.replicas.saturating_add(self.limits(role, group).0.surge);
+            let mut beyond = self.of(group, &role.name).filter(|(i, _)| room.contains(i));
             beyond.any(|(_, x)| !x.leaving && Some(x.revision) == target)
         });
         (updated && !finished) || surge

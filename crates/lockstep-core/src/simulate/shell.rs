@@ -80,7 +80,9 @@ impl Sim<'_> {
     }
 
     fn create(&mut self, create: &Create) {
-        if !create.refill {
+        let of = (create.of.group, create.of.role.clone(), create.of.instance);
+        // What looked like a few missing pods may have been the last of it.
+        if !create.refill || self.world.instance(&of).next().is_none() {
             self.say_create(create);
         }
         for name in self.world.create(create, self.now) {
