@@ -150,7 +150,8 @@ impl<'a> Draft<'a> {
             accounts.is_empty() || budget::remove_all(accounts, pods).is_ok()
         };
         self.groups = level.decide(seen, &self.facts, &mut permit);
-        let moves = |mode: &Mode| matches!(mode, Mode::Rolling { open: true, .. } | Mode::Remove { paid: true, .. });
+        let moves =
+            |mode: &Mode| matches!(mode, Mode::Rolling { open: true, .. } | Mode::Remove { paid: true, .. });
         self.others_count = self.groups.modes.values().any(moves);
         if self.spec.strategy.kind == StrategyKind::GroupRecreate {
             self.remember_groups_reached();

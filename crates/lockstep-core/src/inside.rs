@@ -1,23 +1,19 @@
 //! Inside one group: its roles are rolled under their ceilings, and what is lost comes back.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::blocked::Reason;
 use crate::coordinate::scaling::{self, Growth};
-use crate::coordinate::{self, Ceiling, Pauses, Progress};
+use crate::coordinate::{self, Ceiling, Progress};
+use crate::creating::is_leaving_another;
 use crate::draft::{Draft, Rolled};
-use crate::gang::{Gang, GangName};
 use crate::group::{Fixed, Mode};
-use crate::model::{GangScheduler, Progression, Role, RuleKind, StrategyKind};
-use crate::names::GangKey;
+use crate::model::{Progression, RuleKind, StrategyKind};
 use crate::number::Limits;
-use crate::observe::{Seen, count, layout};
-use crate::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, PodSlot, Ungate};
-use crate::revision::Revision;
-use crate::roll::{Assigned, Moves, Pace, Roll, Why, roll};
-use crate::snapshot::{GroupMemory, Instance, Memory, Promotion, Reached};
-use crate::time::{Millis, Time};
-use crate::unit::{At, Standing, Unit};
+use crate::observe::{Seen, count};
+use crate::pauses::PauseBook;
+use crate::plan::{CreateWhy, DeleteWhy};
+use crate::roll::{Moves, Pace, Roll, Why, roll};
+use crate::snapshot::{GroupMemory, Instance, Reached};
+use crate::unit::{Standing, Unit};
 use crate::{batch, gang, start};
 
 impl Draft<'_> {
@@ -250,200 +246,6 @@ impl Draft<'_> {
         }
     }
 
-    /// A role that came into the spec later has no place in a group that is still at the old revision.
-    fn not_in_its_revision(&self, index: usize, mode: Mode) -> bool {
-        let recreated = self.spec.strategy.kind == StrategyKind::GroupRecreate;
-        recreated && self.aims.roles[index].added && mode != Mode::Fixed(Fixed::Target)
-    }
-
-    /// The revisions a gone ordinal returns at: the role's and the set's.
-    fn revisions(
-        &self,
-        group: &Seen<'_>,
-        index: usize,
-        mode: Mode,
-        assigned: Assigned,
-    ) -> (Revision, Revision) {
-        let compass = self.aims.roles[index].compass;
-        let target = (compass.target, self.aims.set_target);
-        let old = compass.old.map_or(target, |old| (old, self.aims.set_old));
-        match (mode, assigned) {
-            (Mode::Fixed(Fixed::Target), _) => target,
-            (Mode::Fixed(Fixed::Old), _) | (Mode::Rolling { .. }, Assigned::Old) => old,
-            (Mode::Fixed(Fixed::Own), _) => self.own_revisions(group, index).unwrap_or(old),
-            _ => target,
-        }
-    }
-
-    /// The revisions of a group that is kept whole at some revision of its own.
-    fn own_revisions(&self, group: &Seen<'_>, index: usize) -> Option<(Revision, Revision)> {
-        let role = &self.spec.roles[index].name;
-        let set = group.instances().flat_map(|i| &i.pods).find(|pod| !pod.terminating)?.set_revision;
-        let known = self.memory.sets.get(&set).and_then(|roles| roles.get(role)).copied();
-        let standing = || {
-            let pods = group.roles[index].instances.iter().flat_map(|i| &i.pods);
-            pods.into_iter().find(|pod| !pod.terminating).map(|pod| pod.revision)
-        };
-        Some((known.or_else(standing)?, set))
-    }
-
-    fn create(
-        &mut self,
-        group: u32,
-        index: usize,
-        ordinal: u32,
-        revisions: (Revision, Revision),
-        why: CreateWhy,
-        memory: &GroupMemory,
-    ) {
-        let role = &self.spec.roles[index];
-        let members = layout(self.snapshot, role, revisions.0).unwrap_or(&role.members);
-        let slot = |member: &crate::model::Member, k| PodSlot { member: member.name.clone(), index: k };
-        let pods = members.iter().flat_map(|m| (0..m.count).map(move |k| slot(m, k))).collect();
-        self.push_create(group, role, ordinal, revisions, pods, why, memory);
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn push_create(
-        &mut self,
-        group: u32,
-        role: &Role,
-        ordinal: u32,
-        (revision, set_revision): (Revision, Revision),
-        pods: Vec<PodSlot>,
-        why: CreateWhy,
-        memory: &GroupMemory,
-    ) {
-        let refill = why == CreateWhy::Refill;
-        let gated = self.gate(role, ordinal, memory).is_some();
-        let gang = gang::gang_of(self.spec, memory, role, ordinal, refill);
-        self.actions.push(Action::Create(Create {
-            of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
-            revision,
-            set_revision,
-            incarnation: memory.incarnation,
-            pods,
-            refill,
-            gated,
-            gang,
-            batches: batch::batches(self.spec, &role.name, ordinal),
-            why,
-        }));
-    }
-
-    /// What holds an instance back with a gate.
-    pub(crate) fn gate(&self, role: &Role, ordinal: u32, memory: &GroupMemory) -> Option<Reason> {
-        if start::waits(self.spec, memory, role).is_some() {
-            return Some(Reason::StartOrder);
-        }
-        if batch::waits(self.spec, memory, &role.name, ordinal).is_some() {
-            return Some(Reason::BatchNotReady);
-        }
-        gang::waits(self.spec, memory, role, ordinal).then_some(Reason::GangNotScheduled)
-    }
-
-    /// A unit with pods missing gets them, at the revision of those that stand.
-    fn refill(&mut self, group: &Seen<'_>, units: &[Vec<Unit>], memory: &GroupMemory, before: usize) {
-        let doomed: BTreeSet<(usize, u32)> = self.actions[before..]
-            .iter()
-            .filter_map(|action| match action {
-                Action::Delete(delete) => Some((self.spec.role_index(&delete.of.role)?, delete.of.instance)),
-                _ => None,
-            })
-            .collect();
-        for (index, role) in self.spec.roles.iter().enumerate() {
-            let seen = &group.roles[index];
-            for (at, unit) in units[index].iter().enumerate().filter(|(at, _)| seen.notes[*at].incomplete) {
-                let instance = seen.instances[at];
-                let stays = unit.standing == Standing::Present && unit.at != At::Mixed;
-                let Some(first) = instance.pods.iter().find(|pod| !pod.terminating) else { continue };
-                let Some(members) = layout(self.snapshot, role, first.revision) else { continue };
-                if !stays || doomed.contains(&(index, unit.ordinal)) {
-                    continue;
-                }
-                let revisions = (first.revision, first.set_revision);
-                let missing = missing(instance, members);
-                self.push_create(
-                    group.ordinal,
-                    role,
-                    unit.ordinal,
-                    revisions,
-                    missing,
-                    CreateWhy::Refill,
-                    memory,
-                );
-            }
-        }
-    }
-
-    fn lift_gates(&mut self, group: &Seen<'_>, memory: &GroupMemory) {
-        for (index, role) in self.spec.roles.iter().enumerate() {
-            for instance in &group.roles[index].instances {
-                let gated: Vec<_> =
-                    instance.pods.iter().filter(|pod| pod.gated && !pod.terminating).collect();
-                if gated.is_empty() {
-                    continue;
-                }
-                match self.gate(role, instance.instance, memory) {
-                    Some(reason) => self.block_gate(group, role, instance.instance, reason, memory),
-                    None => {
-                        let of = InstanceRef {
-                            group: group.ordinal,
-                            role: role.name.clone(),
-                            instance: instance.instance,
-                        };
-                        let uids = gated.into_iter().map(|pod| pod.uid.clone()).collect();
-                        self.actions.push(Action::Ungate(Ungate { of, uids }));
-                    }
-                }
-            }
-        }
-    }
-
-    /// How many pods of each gang must find a place together: those of the instances that are in it and
-    /// needed. Counted from the pods, because a pod stays in its gang while the numbers around it change.
-    fn count_gangs(&mut self, group: &Seen<'_>, memory: &GroupMemory, before: usize) {
-        if self.spec.gang.scheduler == GangScheduler::None {
-            return;
-        }
-        let incarnation = memory.incarnation;
-        let mut counted: BTreeMap<GangName, u32> = BTreeMap::new();
-        let mut count = |role: &Role, ordinal: u32, gang: &GangName| {
-            let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
-            let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
-            let pods = if needed && wished { gang::minimum_of_instance(role) } else { 0 };
-            let sum = counted.entry(gang.clone()).or_default();
-            *sum = sum.saturating_add(pods);
-        };
-        let mut pending: BTreeSet<GangKey> = BTreeSet::new();
-        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
-            for instance in &seen.instances {
-                let named = instance.pods.iter().find(|pod| !pod.terminating && pod.gang.is_some());
-                let Some(key) = named.and_then(|pod| pod.gang.clone()) else { continue };
-                if instance.pods.iter().any(|pod| !pod.terminating && pod.bound.is_none()) {
-                    pending.insert(key.clone());
-                }
-                if let Some(gang) = gang::parse(&key, role, instance.instance) {
-                    count(role, instance.instance, &gang);
-                }
-            }
-        }
-        for action in &self.actions[before..] {
-            let Action::Create(Create { of, gang: Some(gang), refill: false, .. }) = action else { continue };
-            pending.insert(GangKey::new(&gang.to_string()));
-            if let Some(role) = self.spec.role(&of.role) {
-                count(role, of.instance, gang);
-            }
-        }
-        for (name, minimum) in counted {
-            let key = GangKey::new(&name.to_string());
-            if pending.contains(&key) {
-                let gang = Gang { group: group.ordinal, incarnation, name, minimum };
-                self.gangs.insert((group.ordinal, key), gang);
-            }
-        }
-    }
-
     /// How many instances of each role may still be added while roles grow side by side.
     fn growing_room(&self, units: &[Vec<Unit>], memory: &mut GroupMemory) -> Vec<u32> {
         let mut room = vec![u32::MAX; self.spec.roles.len()];
@@ -517,65 +319,6 @@ impl Draft<'_> {
                 room -= u32::from(ready);
                 self.push_delete(group.ordinal, name, instance, ready, DeleteWhy::RoleRemoved);
             }
-        }
-    }
-}
-
-/// Pods of another of the set's revisions are still on their way out of the group.
-fn is_leaving_another(group: &Seen<'_>, set_revision: Revision) -> bool {
-    let mut pods = group.instances().flat_map(|instance| &instance.pods);
-    pods.any(|pod| pod.terminating && pod.set_revision != set_revision)
-}
-
-fn missing(instance: &Instance, members: &[crate::model::Member]) -> Vec<PodSlot> {
-    let has = |member: &crate::model::Member, k: u32| {
-        instance.pods.iter().any(|pod| pod.index == k && (members.len() == 1 || pod.member == member.name))
-    };
-    members
-        .iter()
-        .flat_map(|member| (0..member.count).map(move |k| (member, k)))
-        .filter(|(member, k)| !has(member, *k))
-        .map(|(member, k)| PodSlot { member: member.name.clone(), index: k })
-        .collect()
-}
-
-struct PauseBook<'a> {
-    spec: &'a crate::model::Spec,
-    promoted: &'a Memory,
-    target: Revision,
-    group: u32,
-    memory: &'a mut GroupMemory,
-    now: Time,
-    wake: &'a mut crate::unit::Wake,
-}
-
-impl Pauses for PauseBook<'_> {
-    fn hold(&mut self, rule: usize, step: usize, duration: Option<Millis>) -> Option<Option<Time>> {
-        if self.promoted.overridden.is_some() {
-            // Whoever goes back does not wait where they were going.
-            return None;
-        }
-        let name = &self.spec.rules[rule].name;
-        let promotion = |group| Promotion {
-            target: self.target,
-            rule: name.clone(),
-            step: u32::try_from(step).unwrap_or(u32::MAX),
-            group,
-        };
-        let promoted = [None, Some(self.group)].map(promotion);
-        if promoted.iter().any(|promotion| self.promoted.promoted.contains(promotion)) {
-            return None;
-        }
-        let key = format!("{}/{name}/{step}", self.target);
-        let since = *self.memory.pauses.entry(key).or_insert(self.now);
-        let until = duration.map(|length| since + length);
-        match until {
-            Some(until) if until <= self.now => None,
-            Some(until) => {
-                self.wake.at(until, self.now);
-                Some(Some(until))
-            }
-            None => Some(None),
         }
     }
 }

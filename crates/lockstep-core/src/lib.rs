@@ -28,7 +28,9 @@ pub mod time;
 pub mod unit;
 pub mod verbs;
 
+mod creating;
 mod draft;
 mod failures;
 mod inside;
+mod pauses;
 mod waiting;
