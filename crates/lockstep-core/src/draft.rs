@@ -206,6 +206,11 @@ impl<'a> Draft<'a> {
         }
         let uids = pods.into_iter().map(|pod| pod.uid.clone()).collect();
         let of = InstanceRef { group, role: role.clone(), instance: instance.instance };
+        if instance.pods.iter().any(|pod| pod.failed) {
+            // The whole instance goes: its failed pods go with it, not twice.
+            let alone = |action: &Action| matches!(action, Action::Delete(delete) if delete.why == DeleteWhy::FailedPod && delete.of == of);
+            self.actions.retain(|action| !alone(action));
+        }
         self.actions.push(Action::Delete(Delete { of, uids, paid, why }));
     }
 

@@ -39,7 +39,7 @@ impl Draft<'_> {
                 if failed && kind == RestartKind::Group {
                     self.renew_group(group, role, memory);
                 }
-                if failed {
+                if failed && (kind != RestartKind::Group || memory.renew_before.is_some()) {
                     self.restart_instance(group.ordinal, index, instance, units, at);
                 } else if instance.pods.iter().any(|pod| pod.failed && !pod.terminating) {
                     self.replace_failed_pods(group.ordinal, role, instance, &mut units[index][at]);

@@ -146,9 +146,10 @@ pub fn remember(spec: &Spec, seen: &Seen<'_>, memory: &mut GroupMemory) {
 fn is_bound(spec: &Spec, seen: &Seen<'_>) -> bool {
     spec.roles.iter().zip(&seen.roles).all(|(role, seen)| {
         (batched(spec, role)..role.needed()).all(|ordinal| {
-            seen.units
-                .binary_search_by_key(&ordinal, |unit| unit.ordinal)
-                .is_ok_and(|i| seen.units[i].standing == Standing::Present && !seen.units[i].unscheduled)
+            seen.units.binary_search_by_key(&ordinal, |unit| unit.ordinal).is_ok_and(|i| {
+                let unit = seen.units[i];
+                unit.standing == Standing::Present && !unit.unscheduled && !seen.notes[i].incomplete
+            })
         })
     })
 }

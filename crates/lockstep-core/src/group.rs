@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coordinate;
-use crate::model::{Order, RestartKind, Spec, StrategyKind};
+use crate::model::{Order, RestartKind, Role, Spec, StrategyKind};
 use crate::number::Limits;
 use crate::observe::{Aims, Seen, SeenRole, layout};
 use crate::restart;
@@ -116,7 +116,7 @@ impl Level<'_> {
     /// The facts of one group.
     pub fn facts(&self, group: &Seen<'_>, changing: &[bool], wake: &mut Wake) -> Facts {
         let available = self.available(group);
-        let at = self.revision_of(group);
+        let mut at = self.revision_of(group);
         let kept = group.ordinal < self.kept();
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
         let mut leaving = false;
@@ -152,8 +152,13 @@ impl Level<'_> {
         let under_way = leaving && opened == Some(self.aims.set_target);
         let in_update =
             (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
+        let wished = group.ordinal < self.spec.replicas && !kept && !self.recreates();
+        if wished && !needs_work && group.strangers.is_empty() {
+            // What a role's own partition keeps old is no reason to wait.
+            at = At::Target;
+        }
         let mut unit = self.unit(group, at, available, wake);
-        unit.available &= !self.will_restart(group);
+        unit.available &= group.ordinal >= self.spec.replicas || !self.will_restart(group);
         Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
     }
 
@@ -204,15 +209,20 @@ impl Level<'_> {
     /// Every role has its minimum available. A role the group's revision does not know yet is not asked for.
     pub fn available(&self, group: &Seen<'_>) -> bool {
         self.spec.roles.iter().enumerate().all(|(index, role)| {
-            let unknown =
-                self.recreates() && self.aims.roles[index].added && group.roles[index].units.is_empty();
-            (unknown && !group.is_gone()) || group.roles[index].available() >= role.needed()
+            self.does_not_know(group, index) || group.roles[index].available() >= role.needed()
         })
     }
 
+    /// A role that came into the spec after this group was created; it comes when the group is created anew.
+    fn does_not_know(&self, group: &Seen<'_>, index: usize) -> bool {
+        let missing = self.aims.roles[index].added && group.roles[index].units.is_empty();
+        self.recreates() && missing && !group.is_gone()
+    }
+
     fn serves(&self, group: &Seen<'_>) -> bool {
-        let roles = self.spec.roles.iter().zip(&group.roles).filter(|(role, _)| role.replicas > 0);
-        roles.clone().count() > 0 && roles.clone().all(|(_, seen)| seen.available() > 0)
+        let asked = |(index, role): &(usize, &Role)| role.replicas > 0 && !self.does_not_know(group, *index);
+        let mut roles = self.spec.roles.iter().enumerate().filter(asked).peekable();
+        roles.peek().is_some() && roles.all(|(index, _)| group.roles[index].available() > 0)
     }
 
     fn recreates(&self) -> bool {

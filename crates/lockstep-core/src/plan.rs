@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::blocked::Blocked;
 use crate::gang::{Gang, GangName};
-use crate::model::Spec;
+use crate::model::{Role, Spec};
 use crate::names::{MemberName, RoleName, RuleName, Uid};
 use crate::observe::{Aims, observe};
 use crate::revision::Revision;
@@ -209,8 +209,17 @@ fn recall_stable(spec: &Spec, snapshot: &Snapshot, memory: &mut Memory) {
             let pod = instance.pods.iter().find(|pod| !pod.terminating && pod.revision != role.revision)?;
             Some((group, instance.instance, pod.revision))
         });
-        if let Some((_, _, revision)) = outdated.min() {
+        let witness = outdated.min().map(|(_, _, revision)| revision);
+        if let Some(revision) = witness.or_else(|| only_other(snapshot, role)) {
             memory.roles.entry(role.name.clone()).or_default().stable = Some(revision);
         }
     }
+}
+
+/// The one stored revision besides the desired one, where pods are left to be responsible for.
+fn only_other(snapshot: &Snapshot, role: &Role) -> Option<Revision> {
+    let stored = snapshot.layouts.get(&role.name)?;
+    let mut others = stored.keys().filter(|revision| **revision != role.revision);
+    let only = others.next().copied().filter(|_| others.next().is_none())?;
+    snapshot.groups.iter().any(|group| !group.roles.is_empty()).then_some(only)
 }

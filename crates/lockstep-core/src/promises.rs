@@ -75,7 +75,7 @@ impl Checker {
     pub fn see(&mut self, event: &Event) {
         let t = event.t;
         match &event.what {
-            What::Spec(wish) => self.wish(wish),
+            What::Spec(wish) => self.wish(t, wish),
             What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
             What::Ready { of, .. } => {
                 if let Some(instance) = self.history.instances.get_mut(of) {
@@ -107,7 +107,7 @@ impl Checker {
         self.broken.push(Broken { t, promise, detail });
     }
 
-    fn wish(&mut self, wish: &SpecEvent) {
+    fn wish(&mut self, t: u64, wish: &SpecEvent) {
         let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
         self.history.only_recreated =
             recreates && (self.history.wish.is_none() || self.history.only_recreated);
@@ -117,6 +117,21 @@ impl Checker {
             let changes = |role: &&Role| self.history.changes(&role.name);
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
+        }
+        self.remember_best(t, wish);
+    }
+
+    /// What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
+    /// without a move.
+    fn remember_best(&mut self, t: u64, wish: &SpecEvent) {
+        for group in self.history.groups() {
+            for role in &wish.spec.roles {
+                let Some(target) = self.history.target(&role.name) else { continue };
+                let seen = self.history.updated(group, role, t, true);
+                let best = self.history.best.entry((group, role.name.clone())).or_insert((target, 0));
+                let before = if best.0 == target { best.1 } else { 0 };
+                *best = (target, before.max(seen));
+            }
         }
     }
 
@@ -135,14 +150,15 @@ impl Checker {
         let Some(spec) = self.history.spec().cloned() else { return };
         let Some(role) = spec.role(&of.role).cloned() else { return };
         self.surge_ceiling(t, of, &spec, &role);
-        let rolls = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
+        let by_hand = role.strategy.kind == StrategyKind::OnDelete;
+        let rolls = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas && !by_hand;
         let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
         if !new || !rolls {
             return;
         }
         let (limits, partition) = self.history.limits(&role, of.group);
         if of.instance < partition {
-            self.fail(t, Promise::PartitionUntouched, format!("{of:?} at {revision}, partition {partition}"));
+            self.fail(t, Promise::PartitionUntouched, format!("{of} at {revision}, partition {partition}"));
         }
         if of.instance >= role.replicas || of.instance < partition {
             return;
@@ -175,7 +191,7 @@ impl Checker {
             self.fail(
                 t,
                 Promise::SurgeCeiling,
-                format!("{of:?}: {} and {surge} more may stand", role.replicas),
+                format!("{of}: {} and {surge} more may stand", role.replicas),
             );
         }
     }
@@ -187,7 +203,7 @@ impl Checker {
         let eligible = self.history.limits(role, of.group).1..role.replicas;
         let unproven = updated().filter(|(i, x)| eligible.contains(i) && !x.leaving).count();
         if !proven && number(unproven) > most {
-            self.fail(t, Promise::Containment, format!("{of:?} makes {unproven}, at most {most}"));
+            self.fail(t, Promise::Containment, format!("{of} makes {unproven}, at most {most}"));
         }
     }
 
@@ -252,7 +268,7 @@ impl Checker {
                 self.history.instances.get(other).is_some_and(|x| x.set_revision != set_revision)
             });
         if let Some(other) = other {
-            let detail = format!("{of:?} at set revision {set_revision} while {other:?} has another");
+            let detail = format!("{of} at set revision {set_revision} while {other} has another");
             self.fail(t, Promise::RecreateBarrier, detail);
         }
     }
@@ -272,11 +288,11 @@ impl Checker {
                 self.fail(
                     t,
                     Promise::Floor,
-                    format!("{of:?} ({why}) leaves {left} available, {floor} must stay"),
+                    format!("{of} ({why}) leaves {left} available, {floor} must stay"),
                 );
             }
             if why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
-                self.fail(t, Promise::PartitionUntouched, format!("{of:?} was deleted for the update"));
+                self.fail(t, Promise::PartitionUntouched, format!("{of} was deleted for the update"));
             }
         }
         let moves =

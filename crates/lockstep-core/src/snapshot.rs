@@ -274,6 +274,9 @@ pub struct Best {
     pub surge: u32,
     /// Pauses passed.
     pub pauses: u32,
+    /// How many instances there were to be updated.
+    #[serde(default)]
+    pub eligible: u32,
     /// When it was reached.
     pub since: Time,
     /// When this rollout began.

@@ -173,7 +173,7 @@ impl Draft<'_> {
     /// A role is stable when all of it, in all groups, is updated and available. Returns whether the whole
     /// set stands so, with nothing extra.
     fn remember_stable(&mut self, seen: &BTreeMap<u32, Seen<'_>>) -> bool {
-        let mut whole = true;
+        let (mut whole, mut proved_any) = (true, false);
         for (index, role) in self.spec.roles.iter().enumerate() {
             let stands = |group: &Seen<'_>| {
                 let done = count(&group.roles[index].units, |unit| {
@@ -183,15 +183,18 @@ impl Draft<'_> {
             };
             let stable = seen.range(0..self.spec.replicas).all(|(_, group)| stands(group));
             whole &= stable;
+            // Nothing has proved a revision that nothing runs at.
+            let proved = stable && role.replicas > 0 && self.spec.replicas > 0;
             let known = self.memory.roles.entry(role.name.clone()).or_default();
             known.max_unavailable = self.limits[index].0.unavailable;
-            if stable {
+            if proved {
                 known.stable = Some(self.aims.roles[index].compass.target);
             }
+            proved_any |= proved;
         }
         let strangers = seen.values().any(|group| !group.strangers.is_empty());
         whole &= !strangers && self.groups_agree();
-        if whole {
+        if whole && proved_any {
             let roles = self.spec.roles.iter().zip(&self.aims.roles);
             let roles = roles.map(|(role, aim)| (role.name.clone(), aim.compass.target)).collect();
             self.memory.complete = Some(CompleteSet { revision: self.aims.set_target, roles });
@@ -276,6 +279,9 @@ impl Draft<'_> {
         let best = self.memory.best.get_or_insert(fresh);
         if best.target != fresh.target {
             *best = fresh;
+        } else if best.eligible != fresh.eligible {
+            // What can be reached has changed, and with it what is best.
+            *best = Best { started: best.started, ..fresh };
         } else if (fresh.updated, fresh.surge) > (best.updated, best.surge) || fresh.pauses > best.pauses {
             *best = Best { started: best.started, pauses: fresh.pauses.max(best.pauses), ..fresh };
         }
@@ -302,6 +308,12 @@ impl Draft<'_> {
             updated,
             surge,
             pauses: u32::try_from(pauses).unwrap_or(u32::MAX),
+            eligible: self
+                .rolled
+                .values()
+                .flatten()
+                .map(|r| r.progress.eligible)
+                .fold(0, u32::saturating_add),
             since: self.now,
             started: self.now,
             waiting: false,
@@ -316,9 +328,20 @@ impl Draft<'_> {
         let pauses = |group: u32| {
             self.blocked.iter().any(|block| block.group == Some(group) && block.reason == Reason::PauseStep)
         };
-        let mut in_update =
-            self.facts.iter().filter(|(_, facts)| facts.in_update).map(|(group, _)| *group).peekable();
-        in_update.peek().is_some() && in_update.all(pauses)
+        let by_hand = |group: u32| {
+            let unfinished = |(index, rolled): &(usize, &Rolled)| {
+                let by_hand = self.spec.roles[*index].strategy.kind == StrategyKind::OnDelete;
+                !by_hand && rolled.tally.updated_available < rolled.progress.eligible
+            };
+            let rolled = self.rolled.get(&group);
+            rolled.is_some_and(|roles| roles.iter().enumerate().filter(unfinished).count() == 0)
+        };
+        let open =
+            |group: &u32| matches!(self.groups.modes.get(group), Some(Mode::Rolling { open: true, .. }));
+        let under_way =
+            |(group, facts): &(&u32, &Facts)| facts.in_update || (open(group) && facts.needs_work);
+        let mut groups = self.facts.iter().filter(under_way).map(|(group, _)| *group).peekable();
+        groups.peek().is_some() && groups.all(|group| pauses(group) || by_hand(group))
     }
 
     /// Updated and available instances among the eligible ones, and surge at the target that is available.

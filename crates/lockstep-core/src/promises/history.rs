@@ -259,7 +259,7 @@ impl History {
                 .filter(|(i, x)| *i < role.replicas && x.revision == target && self.is_available(x, role, t));
             number(done.count()) == role.replicas
         });
-        if whole {
+        if whole && role.replicas > 0 && replicas > 0 {
             self.stable.insert(name.clone(), target);
         }
     }

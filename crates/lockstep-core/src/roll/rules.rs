@@ -330,6 +330,13 @@ impl<'a> Rolling<'a> {
     }
 
     fn hold(&mut self, ordinal: u32, by: Hold) {
+        let of_its_kind = |held: &Held| match by {
+            Hold::Budget => matches!(held.by, Hold::Budget | Hold::NotReadyYet | Hold::Termination),
+            _ => held.by == by,
+        };
+        if self.moves.held.iter().any(of_its_kind) {
+            return;
+        }
         let waits_for = match by {
             Hold::SurgeUnscheduled | Hold::SurgeNotReady => {
                 self.units.iter().rev().find(|u| self.ask.in_surge_room(u) && !u.available).map(|u| u.ordinal)
@@ -340,9 +347,7 @@ impl<'a> Rolling<'a> {
             Hold::Budget if self.tally.on_the_way > 0 => self.motion_hold(),
             other => other,
         };
-        if self.moves.held.iter().all(|held| held.by != by) {
-            self.moves.held.push(Held { ordinal, by, waits_for });
-        }
+        self.moves.held.push(Held { ordinal, by, waits_for });
     }
 
     /// The unit in motion that everything else waits for.

@@ -1,6 +1,7 @@
 //! The trace of a run: what happened to every instance, complete enough to recompute every promise.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -28,6 +29,12 @@ pub struct Subject {
     pub role: RoleName,
     /// The instance.
     pub instance: u32,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}-{}", self.group, self.role, self.instance)
+    }
 }
 
 /// What happened.

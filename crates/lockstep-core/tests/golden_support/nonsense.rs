@@ -137,6 +137,7 @@ impl Nonsense {
                 updated: n.ordinal(),
                 surge: n.ordinal(),
                 pauses: n.ordinal(),
+                eligible: n.ordinal(),
                 since: n.time(),
                 started: n.time(),
                 waiting: n.rng.chance(50),
