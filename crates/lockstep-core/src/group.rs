@@ -385,7 +385,9 @@ impl Level<'_> {
         let eligible = || facts.range(self.kept()..self.spec.replicas.max(self.kept()));
         let mut open: BTreeSet<u32> = eligible().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
         let most = self.limits().unavailable.max(1);
-        let mut in_update = u32::try_from(open.len()).unwrap_or(u32::MAX);
+        // One below the partition may still have surge to give back.
+        let under_way = facts.range(0..self.spec.replicas).filter(|(_, facts)| facts.in_update).count();
+        let mut in_update = u32::try_from(under_way).unwrap_or(u32::MAX);
         let mut waiting: Vec<(&u32, &Facts)> =
             eligible().filter(|(_, f)| f.needs_work && !f.in_update).collect();
         waiting.sort_by_key(|(_, facts)| self.rank(facts));

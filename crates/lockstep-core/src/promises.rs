@@ -313,7 +313,7 @@ impl Checker {
             others.iter().filter(|g| self.history.group_available(**g, t) && !self.history.in_update(**g, t));
         let enough = number(counted_on.count()) >= spec.replicas.saturating_sub(most);
         let under_way =
-            others.iter().filter(|g| **g < spec.replicas && self.history.in_update(**g, t)).count();
+            others.iter().filter(|g| **g < spec.replicas && self.history.surely_in_update(**g, t)).count();
         let broken = !self.history.surely(group, t, Role::needed) && number(under_way) < most.max(1);
         // A group that had a unit on its way out a moment ago was open already.
         let open_already =

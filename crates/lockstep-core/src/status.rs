@@ -279,12 +279,13 @@ impl Draft<'_> {
         let best = self.memory.best.get_or_insert(fresh);
         if best.target != fresh.target {
             *best = fresh;
-        } else if best.eligible != fresh.eligible {
+        } else if best.eligible != fresh.eligible && best.eligible > 0 {
             // What can be reached has changed, and with it what is best.
             *best = Best { started: best.started, ..fresh };
         } else if (fresh.updated, fresh.surge) > (best.updated, best.surge) || fresh.pauses > best.pauses {
             *best = Best { started: best.started, pauses: fresh.pauses.max(best.pauses), ..fresh };
         }
+        best.eligible = fresh.eligible;
         if best.waiting || waiting {
             best.since = now;
         }

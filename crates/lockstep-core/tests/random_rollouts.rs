@@ -109,17 +109,17 @@ const SMALL: Taste = Taste {
 
 #[test]
 fn calm() {
-    many("calm", 7_000, SMALL);
+    many("calm", 5_500, SMALL);
 }
 
 #[test]
 fn the_user_changes_their_mind() {
-    many("changes", 6_000, Taste { changes: true, ..SMALL });
+    many("changes", 5_000, Taste { changes: true, ..SMALL });
 }
 
 #[test]
 fn with_faults() {
-    many("faults", 5_000, Taste { faults: true, lag: true, max_instances: 20, max_groups: 4, ..SMALL });
+    many("faults", 4_500, Taste { faults: true, lag: true, max_instances: 20, max_groups: 4, ..SMALL });
 }
 
 #[test]

@@ -200,15 +200,20 @@ impl History {
 
     /// A group is on its way between revisions.
     pub fn in_update(&self, group: u32, t: u64) -> bool {
-        self.under_way(group, t, |role| self.changes(&role.name))
+        self.under_way(group, t, true, |role| self.changes(&role.name))
+    }
+
+    /// A group is on its way between revisions, and the engine must know it.
+    pub fn surely_in_update(&self, group: u32, t: u64) -> bool {
+        self.under_way(group, t, false, |role| self.changes(&role.name))
     }
 
     /// A group is on its way, roles included that have become stable since.
     pub fn was_in_update(&self, group: u32, t: u64) -> bool {
-        self.under_way(group, t, |role| self.changed.contains(&role.name))
+        self.under_way(group, t, true, |role| self.changed.contains(&role.name))
     }
 
-    fn under_way(&self, group: u32, t: u64, changes: impl Fn(&Role) -> bool) -> bool {
+    fn under_way(&self, group: u32, t: u64, lenient: bool, changes: impl Fn(&Role) -> bool) -> bool {
         let Some(spec) = self.spec().filter(|spec| group < spec.replicas) else { return false };
         let outdated = |role: &Role| {
             let target = self.target(&role.name);
@@ -216,7 +221,7 @@ impl History {
             self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)
         };
         let changing = || spec.roles.iter().filter(|role| changes(role) || outdated(role));
-        let updated = changing().any(|role| self.updated(group, role, t, true) > 0);
+        let updated = changing().any(|role| self.updated(group, role, t, lenient) > 0);
         let finished = changing().all(|role| {
             let (_, partition) = self.limits(role, group);
             let target = self.target(&role.name);
