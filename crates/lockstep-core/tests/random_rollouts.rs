@@ -109,12 +109,12 @@ const SMALL: Taste = Taste {
 
 #[test]
 fn calm() {
-    many("calm", 5_500, SMALL);
+    many("calm", 5_100, SMALL);
 }
 
 #[test]
 fn the_user_changes_their_mind() {
-    many("changes", 5_000, Taste { changes: true, ..SMALL });
+    many("changes", 4_500, Taste { changes: true, ..SMALL });
 }
 
 #[test]

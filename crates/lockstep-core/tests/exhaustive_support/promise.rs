@@ -104,19 +104,21 @@ impl Lab {
         self.limits(state, role, group).1..self.wish(state).roles[role].replicas
     }
 
-    /// An engine without memory takes the lowest outdated pod it sees for what was stable; without any
-    /// witness it is as at a first start.
+    /// An engine without memory takes the lowest outdated pod it sees for what was stable, or the only other
+    /// revision that is stored; where there is no pod at all it is as at a first start.
     pub fn recall(&self, state: &mut State) {
         for role in 0..state.stable.len() {
             if state.stable[role].is_some() {
                 continue;
             }
             let target = self.target(state, role);
-            let seen = self.places.iter().zip(&state.slots).filter(|(place, _)| place.role == role);
+            let seen =
+                || self.places.iter().zip(&state.slots).filter_map(|(place, slot)| Some((place, slot.view?)));
             let standing =
-                seen.filter_map(|(_, slot)| slot.view).filter(|pod| pod.phase != Phase::Terminating);
-            let witness = standing.map(|pod| pod.revision).find(|revision| *revision != target);
-            state.stable[role] = Some(witness.unwrap_or(target));
+                seen().filter(|(place, pod)| place.role == role && pod.phase != Phase::Terminating);
+            let witness = standing.map(|(_, pod)| pod.revision).find(|revision| *revision != target);
+            let stored = (self.revisions.len() == 2 && seen().next().is_some()).then_some(1 - target.min(1));
+            state.stable[role] = Some(witness.or(stored).unwrap_or(target));
         }
     }
 

@@ -35,20 +35,30 @@ pub fn run(args: &SimulateArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit>
     pace::apply(&args.pace, &mut profile.nature, &specs)?;
     let scenario = scenario(from_spec, &to.spec, &profile);
     if args.output == SimulateForm::Jsonl {
-        return trace(&scenario, args.seed, screen);
+        trace(&scenario, args.seed, screen)?;
     }
     let mut summary = play_all(&scenario, &profile, args.seed, args.runs, screen.watched);
     let conflict = conflicts(&scenario);
     if conflict {
         summary.excuse("the rules block each other: `lockstep plan` says which");
     }
-    if args.output == SimulateForm::Json {
-        serde_json::to_writer_pretty(&mut screen.out, &summary)?;
-        writeln!(screen.out)?;
-    } else {
-        writeln!(screen.out, "{}", screen.paint.bold(&title(from.as_ref(), &to).text))?;
-        writeln!(screen.out, "{}; {}\n", pace::say(&profile.nature, &to.spec), fault_profile::say(&profile))?;
-        show(&summary, screen)?;
+    match args.output {
+        // The trace has been written; what is left to say is the exit code.
+        SimulateForm::Jsonl => {}
+        SimulateForm::Json => {
+            serde_json::to_writer_pretty(&mut screen.out, &summary)?;
+            writeln!(screen.out)?;
+        }
+        SimulateForm::Summary => {
+            writeln!(screen.out, "{}", screen.paint.bold(&title(from.as_ref(), &to).text))?;
+            writeln!(
+                screen.out,
+                "{}; {}\n",
+                pace::say(&profile.nature, &to.spec),
+                fault_profile::say(&profile)
+            )?;
+            show(&summary, screen)?;
+        }
     }
     Ok(match conflict {
         _ if !summary.broken.is_empty() => Exit::PromiseBroken,
@@ -95,7 +105,7 @@ fn progress(count: u64, watched: bool) -> ProgressBar {
     bar
 }
 
-fn trace(scenario: &Scenario, seed: u64, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
+fn trace(scenario: &Scenario, seed: u64, screen: &mut Screen<'_>) -> anyhow::Result<()> {
     let scenario = Scenario { seed, ..scenario.clone() };
     let mut written: anyhow::Result<()> = Ok(());
     play(&scenario, &mut |event| {
@@ -105,7 +115,7 @@ fn trace(scenario: &Scenario, seed: u64, screen: &mut Screen<'_>) -> anyhow::Res
                 .and_then(|line| writeln!(screen.out, "{line}").map_err(anyhow::Error::from));
         }
     });
-    written.map(|()| Exit::Fine)
+    written
 }
 
 /// The summary and the promises for people.
