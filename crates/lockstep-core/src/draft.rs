@@ -88,7 +88,6 @@ impl<'a> Draft<'a> {
 
     /// Decides over groups, then inside each.
     pub fn decide(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        self.judge_groups(seen);
         self.decide_groups(seen);
         self.forget_baselines(seen);
         let empty = |ordinal| Seen::empty(ordinal, self.spec.roles.len());
@@ -122,7 +121,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn judge_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
+    fn decide_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
         let level = Level {
             spec: self.spec,
             aims: self.aims,
@@ -134,16 +133,6 @@ impl<'a> Draft<'a> {
         let wake = &mut self.wake;
         let changing = &self.changing;
         self.facts = seen.iter().map(|(g, group)| (*g, level.facts(group, changing, wake))).collect();
-    }
-
-    fn decide_groups(&mut self, seen: &BTreeMap<u32, Seen<'_>>) {
-        let level = Level {
-            spec: self.spec,
-            aims: self.aims,
-            snapshot: self.snapshot,
-            memory: &self.memory,
-            now: self.now,
-        };
         let accounts = &mut self.accounts;
         let mut permit = |ordinal: u32| {
             let pods = seen.get(&ordinal).into_iter().flat_map(Seen::instances).flat_map(uids);
@@ -255,14 +244,7 @@ impl<'a> Draft<'a> {
     }
 
     fn block_groups(&mut self) {
-        let level = Level {
-            spec: self.spec,
-            aims: self.aims,
-            snapshot: self.snapshot,
-            memory: &self.memory,
-            now: self.now,
-        };
-        let limit = level.limits().unavailable;
+        let limit = self.spec.strategy.limits(self.spec.replicas).unavailable;
         let total = self.spec.replicas;
         for held in std::mem::take(&mut self.groups.held) {
             let name = self.group_name(held.ordinal);
@@ -308,6 +290,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn uids(instance: &Instance) -> impl Iterator<Item = &Uid> {
+/// The pods of an instance that a delete would take.
+pub(crate) fn uids(instance: &Instance) -> impl Iterator<Item = &Uid> {
     instance.pods.iter().filter(|pod| !pod.terminating).map(|pod| &pod.uid)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocked::Reason;
-use crate::draft::Draft;
+use crate::draft::{Draft, uids};
 use crate::group::Mode;
 use crate::model::{Restart, RestartKind, Role};
 use crate::names::Uid;
@@ -306,10 +306,7 @@ impl Draft<'_> {
                 ));
             }
         }
-        let pods: Vec<&Uid> = group
-            .instances()
-            .flat_map(|instance| instance.pods.iter().filter(|pod| !pod.terminating).map(|pod| &pod.uid))
-            .collect();
+        let pods: Vec<&Uid> = group.instances().flat_map(uids).collect();
         if self.accounts.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use crate::blocked::Reason;
 use crate::coordinate::scaling::{self, Growth};
 use crate::coordinate::{self, Ceiling, Progress};
 use crate::creating::is_leaving_another;
-use crate::draft::{Draft, Rolled};
+use crate::draft::{Draft, Rolled, uids};
 use crate::group::{Fixed, Mode};
 use crate::model::{Progression, RuleKind, StrategyKind};
 use crate::number::Limits;
@@ -177,8 +177,7 @@ impl Draft<'_> {
         let accounts = &mut self.accounts;
         let mut permit = |ordinal: u32| {
             let Some(instance) = group.roles[role].instance(ordinal) else { return true };
-            let pods = instance.pods.iter().filter(|pod| !pod.terminating).map(|pod| &pod.uid);
-            accounts.is_empty() || crate::budget::remove_all(accounts, pods).is_ok()
+            accounts.is_empty() || crate::budget::remove_all(accounts, uids(instance)).is_ok()
         };
         roll(ask, units, &mut permit)
     }
