@@ -1,0 +1,3 @@
+//! Real control planes, scenarios and a recorder for the end-to-end tests.
+
+pub mod pki;
