@@ -1,3 +1,20 @@
 //! Real control planes, scenarios and a recorder for the end-to-end tests.
 
+pub mod audit;
+pub mod build;
+pub mod cluster;
 pub mod pki;
+pub mod process;
+pub mod recorder;
+pub mod scenario;
+pub mod workload;
+
+use std::io::Write;
+
+pub use cluster::{Cluster, ClusterError, Component};
+
+/// Tells a person who waits. Goes to standard error past the capturing of the test harness, which would
+/// keep it until the test is over.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "lockstep-testkit: {line}");
+}

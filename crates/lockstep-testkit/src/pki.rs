@@ -57,6 +57,20 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer).map_err(fail)?;
         Ok(Identity { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
     }
+
+    /// A certificate by which a person or program says who it is: its name, and its groups.
+    pub fn user(&self, name: &str, groups: &[&str]) -> Result<Identity, PkiError> {
+        let fail = |source| PkiError { name: name.to_owned(), source };
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().map_err(fail)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(fail)?;
+        Ok(Identity { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
+    }
 }
 
 /// A key pair as PEM, private and public, for signing tokens.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::rng::Rng;
+use super::trace::Subject;
 use crate::names::RoleName;
 use crate::revision::Revision;
 use crate::time::Millis;
@@ -86,6 +87,32 @@ pub struct Faults {
     pub controller_crash: Option<Millis>,
     /// The memory in status is lost.
     pub memory_loss: Option<Millis>,
+    /// What happens to an instance that is named, at a time of its own.
+    pub strikes: Vec<Strike>,
     /// When all this stops, counted from the change; flapping and bad revisions stay what they are.
     pub until: Millis,
+}
+
+/// Something that happens to one instance at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Strike {
+    /// When, counted from the first change.
+    pub after: Millis,
+    /// To whom.
+    pub of: Subject,
+    /// What.
+    pub by: Blow,
+}
+
+/// What can happen to an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Blow {
+    /// Its pods are evicted.
+    Evict,
+    /// Its containers crash and start again.
+    Crash,
+    /// Its pods end for good.
+    Fail,
 }

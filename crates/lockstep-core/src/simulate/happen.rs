@@ -1,6 +1,6 @@
 //! What happens in the model world by itself: pods start, fail, are evicted; nodes come and go.
 
-use super::faults::Span;
+use super::faults::{Blow, Span, Strike};
 use super::trace::By;
 use super::world::{PodName, WorldPod};
 use super::{Job, Sim};
@@ -35,6 +35,9 @@ impl Sim<'_> {
                 let first = self.began + Millis(self.rng.between(0, every.0));
                 self.at_fault(first, job);
             }
+        }
+        for (index, strike) in faults.strikes.iter().enumerate() {
+            self.at(self.began + strike.after, Job::Strike(index));
         }
         if let Some(initial) = &self.scenario.initial {
             self.spec = Some(initial);
@@ -138,6 +141,7 @@ impl Sim<'_> {
                 self.dirty = true;
                 self.again(faults.controller_crash, Job::KillController);
             }
+            Job::Strike(index) => self.strike(&faults.strikes[index]),
             Job::LoseMemory => {
                 self.memory = Memory::default();
                 self.dirty = true;
@@ -155,9 +159,17 @@ impl Sim<'_> {
         self.dirty = true;
     }
 
+    fn look(&mut self, name: &PodName, cause: (By, &str)) {
+        let of = name.subject();
+        let pods: Vec<&Pod> = self.world.instance(&of).map(|pod| &pod.pod).collect();
+        let layouts = self.world.layouts.get(&name.role);
+        let members = |revision| layouts.and_then(|of| of.get(&revision)).map_or(&[][..], Vec::as_slice);
+        self.recorder.look(&of, &pods, members, cause, self.now, self.sink);
+    }
+
     /// Tells recorder and view of a change to a pod.
     pub(super) fn touch(&mut self, name: &PodName, cause: (By, &str)) {
-        self.recorder.look(&self.world, &name.instance_name(), cause, self.now, self.sink);
+        self.look(name, cause);
         let pod = self.world.pods.get(name).cloned();
         if let Some(pod) = pod {
             let uid = pod.pod.uid.clone();
@@ -238,8 +250,25 @@ impl Sim<'_> {
         }
     }
 
+    /// Something happens to one instance that was named beforehand.
+    fn strike(&mut self, strike: &Strike) {
+        let uids: Vec<Uid> = self.world.instance(&strike.of).map(|pod| pod.pod.uid.clone()).collect();
+        for uid in uids {
+            match strike.by {
+                Blow::Evict => self.terminate(&uid, (By::World, "eviction")),
+                Blow::Crash => self.crash(uid),
+                Blow::Fail => self.fail(&uid),
+            }
+        }
+    }
+
     fn crash_one(&mut self) {
-        let Some(uid) = self.pick(Pod::is_ready) else { return };
+        if let Some(uid) = self.pick(Pod::is_ready) {
+            self.crash(uid);
+        }
+    }
+
+    fn crash(&mut self, uid: Uid) {
         let Some(name) = self.name(&uid) else { return };
         self.world.change(&name, |pod| pod.restarts += 1);
         self.become_unready(&uid);
@@ -275,7 +304,7 @@ impl Sim<'_> {
     fn vanish(&mut self, uid: &Uid) {
         let Some(name) = self.name(uid) else { return };
         self.world.remove(&name);
-        self.recorder.look(&self.world, &name.instance_name(), (By::World, "gone"), self.now, self.sink);
+        self.look(&name, (By::World, "gone"));
         self.send(name, uid.clone(), None);
     }
 

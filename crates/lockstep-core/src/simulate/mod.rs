@@ -4,13 +4,13 @@
 //! all run this.
 
 pub mod faults;
+pub mod record;
 pub mod rng;
 pub mod trace;
 pub mod view;
 pub mod world;
 
 mod happen;
-mod record;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -108,6 +108,7 @@ enum Job {
     NodeBack(usize),
     KillController,
     LoseMemory,
+    Strike(usize),
 }
 
 struct Sim<'a> {

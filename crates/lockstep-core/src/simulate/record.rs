@@ -1,17 +1,17 @@
-//! Turns what happens to pods into what happens to instances.
+//! Turns what happens to pods into what happens to instances, in the model world and on real clusters alike.
 
 use std::collections::BTreeMap;
 
 use super::trace::{By, Event, Subject, What};
-use super::world::{InstanceName, World};
 use crate::model::Member;
 use crate::revision::Revision;
+use crate::snapshot::Pod;
 use crate::time::Time;
 
 /// What was last said of each instance.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    known: BTreeMap<InstanceName, State>,
+    known: BTreeMap<Subject, State>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,61 +22,52 @@ struct State {
     leaving: bool,
 }
 
-fn subject(name: &InstanceName) -> Subject {
-    Subject { group: name.0, role: name.1.clone(), instance: name.2 }
-}
-
 impl Recorder {
-    /// Compares an instance with what was last said of it and says what changed.
-    pub fn look(
+    /// Compares an instance, given by all of its pods, with what was last said of it and says what changed.
+    /// `members` tells what an instance of a revision is made of.
+    pub fn look<'a>(
         &mut self,
-        world: &World,
-        name: &InstanceName,
+        of: &Subject,
+        pods: &[&Pod],
+        members: impl FnOnce(Revision) -> &'a [Member],
         (by, why): (By, &str),
         now: Time,
         sink: &mut dyn FnMut(Event),
     ) {
         let mut say = |what| sink(Event { t: now.0, what });
-        let before = self.known.get(name).copied();
-        let Some(state) = observe(world, name) else {
-            if let Some(before) = self.known.remove(name) {
+        let before = self.known.get(of).copied();
+        let Some(state) = observe(pods, members) else {
+            if let Some(before) = self.known.remove(of) {
+                let revision = before.revision;
                 if !before.leaving {
-                    say(What::Delete {
-                        of: subject(name),
-                        revision: before.revision,
-                        by,
-                        why: why.to_owned(),
-                    });
+                    say(What::Delete { of: of.clone(), revision, by, why: why.to_owned() });
                 }
-                say(What::Gone { of: subject(name), revision: before.revision });
+                say(What::Gone { of: of.clone(), revision });
             }
             return;
         };
         let revision = state.revision;
         let old = before.unwrap_or_default();
         if state.scheduled && !old.scheduled {
-            say(What::Scheduled { of: subject(name), revision });
+            say(What::Scheduled { of: of.clone(), revision });
         }
         if state.ready && !old.ready {
-            say(What::Ready { of: subject(name), revision });
+            say(What::Ready { of: of.clone(), revision });
         }
         if state.leaving && !old.leaving {
-            say(What::Delete { of: subject(name), revision, by, why: why.to_owned() });
+            say(What::Delete { of: of.clone(), revision, by, why: why.to_owned() });
         } else if old.ready && !state.ready {
-            say(What::Unready { of: subject(name), revision, by });
+            say(What::Unready { of: of.clone(), revision, by });
         }
-        self.known.insert(name.clone(), state);
+        self.known.insert(of.clone(), state);
     }
 }
 
-fn observe(world: &World, name: &InstanceName) -> Option<State> {
-    let pods: Vec<_> = world.instance(name).map(|pod| &pod.pod).collect();
+fn observe<'a>(pods: &[&Pod], members: impl FnOnce(Revision) -> &'a [Member]) -> Option<State> {
     let first = pods.first()?;
     let standing: Vec<_> = pods.iter().filter(|pod| !pod.terminating).collect();
     let revision = standing.first().map_or(first.revision, |pod| pod.revision);
-    let layout = world.layouts.get(&name.1).and_then(|of| of.get(&revision));
-    let empty: &[Member] = &[];
-    let members = layout.map_or(empty, Vec::as_slice);
+    let members = members(revision);
     let ready_of =
         |member: &Member| standing.iter().filter(|pod| pod.is_ready() && pod.member == member.name).count();
     let agree = standing.iter().all(|pod| pod.revision == revision);

@@ -80,7 +80,7 @@ impl Sim<'_> {
     }
 
     fn create(&mut self, create: &Create) {
-        let of = (create.of.group, create.of.role.clone(), create.of.instance);
+        let of = subject(create.of.group, &create.of.role, create.of.instance);
         // What looked like a few missing pods may have been the last of it.
         if !create.refill || self.world.instance(&of).next().is_none() {
             self.say_create(create);

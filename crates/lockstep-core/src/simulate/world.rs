@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::trace::Subject;
 use crate::model::Member;
 use crate::names::{GangKey, MemberName, RoleName, Uid};
 use crate::plan::Create;
@@ -24,13 +25,10 @@ pub struct PodName {
     pub index: u32,
 }
 
-/// The instance a pod belongs to.
-pub type InstanceName = (u32, RoleName, u32);
-
 impl PodName {
     /// Its instance.
-    pub fn instance_name(&self) -> InstanceName {
-        (self.group, self.role.clone(), self.instance)
+    pub fn subject(&self) -> Subject {
+        Subject { group: self.group, role: self.role.clone(), instance: self.instance }
     }
 }
 
@@ -158,7 +156,7 @@ impl World {
     /// The pods of an instance.
     pub fn instance<'a>(
         &'a self,
-        (group, role, instance): &'a InstanceName,
+        Subject { group, role, instance }: &'a Subject,
     ) -> impl Iterator<Item = &'a WorldPod> {
         let first = PodName {
             group: *group,

@@ -1,0 +1,100 @@
+//! Building with Go.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{BuildError, Part};
+
+/// How often a build that goes on says so.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// How much of what Go said is repeated in an error.
+const LAST_LINES: usize = 20;
+
+/// Builds all programs of a part into `into`.
+pub(super) fn build(part: Part, into: &Path, say: &mut dyn FnMut(&str)) -> Result<(), BuildError> {
+    if Command::new("go").arg("version").output().is_err() {
+        return Err(BuildError::NoGo { part, needed: part.needed_go() });
+    }
+    let sources = into.join("modules");
+    write_module_files(part, &sources)?;
+    let started = Instant::now();
+    say(&format!("{part}: downloading modules"));
+    let mut download = go(&sources, &["mod", "download"]);
+    run(&mut download, |_| {}).map_err(|output| BuildError::Download { part, output })?;
+
+    let all = count_packages(part, &sources);
+    let mut compiled = 0;
+    let mut said = Instant::now();
+    for program in part.programs() {
+        let mut command = go(&sources, &["build", "-v", "-trimpath", "-ldflags", &part.linker_flags(), "-o"]);
+        command.arg(into.join(program.name)).arg(program.package);
+        let progress = |_: &str| {
+            compiled += 1;
+            if said.elapsed() >= EVERY {
+                said = Instant::now();
+                let seconds = started.elapsed().as_secs();
+                say(&format!("{part}: {compiled} of {all} packages compiled, {seconds} s"));
+            }
+        };
+        run(&mut command, progress).map_err(|output| BuildError::Compile { part, output })?;
+        say(&format!("{part}: {} is there", program.name));
+    }
+    say(&format!("{part}: built in {} s", started.elapsed().as_secs()));
+    Ok(())
+}
+
+fn write_module_files(part: Part, sources: &Path) -> Result<(), BuildError> {
+    let (module, sums) = part.module_files();
+    fs::create_dir_all(sources).map_err(BuildError::file(sources))?;
+    for (name, text) in [("go.mod", module), ("go.sum", sums)] {
+        let path = sources.join(name);
+        fs::write(&path, text).map_err(BuildError::file(&path))?;
+    }
+    Ok(())
+}
+
+fn go(sources: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("go");
+    command.current_dir(sources).args(arguments);
+    // Nothing of the user's own Go settings may change what is built.
+    command.env("CGO_ENABLED", "0").env("GOFLAGS", "-mod=mod").env("GOWORK", "off");
+    command
+}
+
+/// How many packages there are in all, for people who wait; a guess is better than none.
+fn count_packages(part: Part, sources: &Path) -> usize {
+    let packages = part.programs().iter().map(|program| program.package);
+    let listed = go(sources, &["list", "-deps"]).args(packages).output();
+    listed.map_or(0, |output| output.stdout.split(|byte| *byte == b'\n').count())
+}
+
+/// Runs a command to its end and hands on every line it says; its last lines are the error.
+fn run(command: &mut Command, mut line: impl FnMut(&str)) -> Result<(), String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let mut last = VecDeque::new();
+    if let Some(stderr) = child.stderr.take() {
+        for said in BufReader::new(stderr).lines().map_while(Result::ok) {
+            line(&said);
+            last.push_back(said);
+            if last.len() > LAST_LINES {
+                last.pop_front();
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if status.success() {
+        return Ok(());
+    }
+    last.push_back(status.to_string());
+    Err(last.into_iter().collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,128 @@
+//! Starting a cluster.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use kube::config::Kubeconfig;
+
+use super::access::client_from;
+use super::component::Setting;
+use super::{Cluster, ClusterError, Component, ControlPlane, files, ports};
+use crate::build::{Part, Programs};
+use crate::pki::Authority;
+use crate::process::Supervisor;
+use crate::say;
+
+/// How the kit's own client appears in the audit log.
+const AGENT: &str = "lockstep-testkit";
+
+/// How often a start is tried when somebody else takes a port.
+const TRIES: u32 = 3;
+
+/// What a cluster is to be like.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    gangs: bool,
+    node_grace: Duration,
+    without: Vec<Component>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self { gangs: false, node_grace: Duration::from_secs(3600), without: Vec::new() }
+    }
+}
+
+impl Builder {
+    /// Switches Kubernetes' own gang scheduling on (`PodGroup` of `scheduling.k8s.io`).
+    pub fn gangs(mut self) -> Self {
+        self.gangs = true;
+        self
+    }
+
+    /// How long a node may be silent before Kubernetes calls it lost. An hour, unless told: a busy machine
+    /// must not look like one that lost its nodes.
+    pub fn node_grace(mut self, grace: Duration) -> Self {
+        self.node_grace = grace;
+        self
+    }
+
+    /// Leaves a component out.
+    pub fn without(mut self, component: Component) -> Self {
+        self.without.push(component);
+        self
+    }
+
+    /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set.
+    pub async fn start(self) -> Result<Cluster, ClusterError> {
+        if let Some(kubeconfig) = std::env::var_os("LOCKSTEP_KUBECONFIG") {
+            return connect(Path::new(&kubeconfig)).await;
+        }
+        // Building blocks for minutes, and other tests of the program may want to go on.
+        let programs = tokio::task::spawn_blocking(|| Programs::of(Part::Kubernetes, &mut say)).await;
+        let programs = programs.map_err(ClusterError::access("build the control plane"))??;
+        let mut tries = 1;
+        loop {
+            match self.try_to_start(programs.clone()).await {
+                Err(error) if error.is_taken_port() && tries < TRIES => tries += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn try_to_start(&self, programs: Programs) -> Result<Cluster, ClusterError> {
+        let dir = new_dir();
+        let keep = std::env::var_os("LOCKSTEP_KEEP").is_some();
+        let supervisor = Supervisor::start(&dir, keep).map_err(ClusterError::file(&dir))?;
+        if keep {
+            say(&format!("the cluster's files stay in {}", dir.display()));
+        }
+        let authority = Authority::new("lockstep test")?;
+        let ports = ports::free().map_err(ClusterError::file(Path::new("127.0.0.1")))?;
+        let setting = Setting { dir: &dir, ports, gangs: self.gangs, node_grace: self.node_grace };
+        let access = files::write(&setting, &authority)?;
+        let client = access.client(AGENT).await?;
+        let running = Mutex::new(BTreeMap::new());
+        let (gangs, node_grace) = (self.gangs, self.node_grace);
+        let kubeconfig = dir.join("admin.kubeconfig");
+        let ours = ControlPlane {
+            supervisor,
+            running,
+            programs,
+            authority,
+            access,
+            dir,
+            ports,
+            gangs,
+            node_grace,
+        };
+        for component in [Component::Etcd, Component::ApiServer] {
+            ours.start(component)?;
+        }
+        ours.wait_until_ready(&client).await?;
+        for component in [Component::ControllerManager, Component::Scheduler] {
+            if !self.without.contains(&component) {
+                ours.start(component)?;
+            }
+        }
+        Ok(Cluster { client, kubeconfig, ours: Some(ours) })
+    }
+}
+
+/// Uses a cluster of the user's own. Nothing of it is started or stopped.
+async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
+    let what = kubeconfig.display().to_string();
+    let config = Kubeconfig::read_from(kubeconfig).map_err(ClusterError::access(&what))?;
+    let client = client_from(config, AGENT, &what).await?;
+    Ok(Cluster { client, kubeconfig: kubeconfig.to_owned(), ours: None })
+}
+
+/// A folder no other cluster has, in the folder for temporary files.
+fn new_dir() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("lockstep-cluster-{}-{number}", std::process::id()))
+}

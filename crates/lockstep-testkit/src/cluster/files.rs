@@ -1,0 +1,60 @@
+//! The files a control plane is started with.
+
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::component::Setting;
+use super::{Access, ClusterError, Credential};
+use crate::audit;
+use crate::pki::{self, Authority};
+
+/// Whoever has a token from the start: name and user.
+const USERS: [(&str, &str); 3] = [
+    ("admin", "admin"),
+    ("controller-manager", "system:kube-controller-manager"),
+    ("scheduler", "system:kube-scheduler"),
+];
+
+/// Writes everything into the folder of a cluster, and says how the administrator gets in.
+pub(super) fn write(setting: &Setting<'_>, authority: &Authority) -> Result<Access, ClusterError> {
+    let dir = setting.dir;
+    let serving = authority.serve(&["kubernetes", "kubernetes.default.svc"])?;
+    let (signing, public) = pki::signing_key()?;
+    // Nobody else on the machine can guess a token made from a private key.
+    let token = |name: &str| -> String {
+        let digest = Sha256::digest(format!("{name} {signing}").as_bytes());
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    };
+    let tokens: String = USERS
+        .iter()
+        .map(|(name, user)| format!("{},{user},{user},system:masters\n", token(name)))
+        .collect();
+    let files = [
+        ("ca.crt", authority.certificate_pem()),
+        ("api.crt", &serving.certificate_pem),
+        ("api.key", &serving.key_pem),
+        ("tokens.key", &signing),
+        ("tokens.pub", &public),
+        ("tokens.csv", &tokens),
+        ("audit-policy.yaml", audit::POLICY),
+        ("scheduler.yaml", &setting.scheduler_file()),
+    ];
+    for (name, text) in files {
+        write_file(&dir.join(name), text)?;
+    }
+    let access = |name: &str| Access {
+        url: format!("https://127.0.0.1:{}", setting.ports.api),
+        ca_pem: authority.certificate_pem().to_owned(),
+        credential: Credential::Token(token(name)),
+    };
+    for (name, _) in USERS {
+        access(name).write(&dir.join(format!("{name}.kubeconfig")))?;
+    }
+    Ok(access("admin"))
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), ClusterError> {
+    fs::write(path, text).map_err(ClusterError::file(path))
+}

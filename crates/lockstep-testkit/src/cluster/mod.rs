@@ -1,0 +1,263 @@
+//! A control plane of real processes, for one test.
+
+mod access;
+mod builder;
+mod component;
+mod files;
+mod ports;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use self::access::{Access, Credential};
+pub use self::builder::Builder;
+pub use self::component::Component;
+use self::component::{Ports, Setting};
+use crate::build::{BuildError, Programs};
+use crate::pki::{Authority, PkiError};
+use crate::process::{Process, Supervisor};
+
+/// How long a component may take to answer.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How often an API server that is to come up is asked.
+const ASK: Duration = Duration::from_millis(20);
+
+/// A cluster cannot be had, or does not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// Its programs cannot be had.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A certificate cannot be made.
+    #[error(transparent)]
+    Certificate(#[from] PkiError),
+    /// A file cannot be used.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No client can be made.
+    #[error("no way to {what}: {reason}")]
+    Access {
+        /// Where to.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// A component ended by itself.
+    #[error("{component} ended by itself ({status}); its last words:\n{words}")]
+    Ended {
+        /// Which.
+        component: Component,
+        /// How.
+        status: String,
+        /// What it said last.
+        words: String,
+    },
+    /// The API server does not answer.
+    #[error("the API server is not ready after {waited:?}: {reason}")]
+    NotReady {
+        /// How long it was waited for.
+        waited: Duration,
+        /// What it answered last.
+        reason: String,
+    },
+    /// The cluster is the user's own: its components are not ours to touch.
+    #[error("{component} belongs to the cluster of the given kubeconfig and cannot be stopped or started")]
+    NotOurs {
+        /// Which.
+        component: Component,
+    },
+    /// The API server refused something the kit itself needs.
+    #[error("{doing}: {source}")]
+    Api {
+        /// What was tried.
+        doing: String,
+        /// Why not.
+        source: Box<kube::Error>,
+    },
+}
+
+impl ClusterError {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+
+    fn access<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
+        let what = what.to_owned();
+        move |error| Self::Access { what, reason: error.to_string() }
+    }
+
+    pub(crate) fn api(doing: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Api { doing, source: Box::new(source) }
+    }
+
+    /// Another process took one of the ports between choosing and binding it.
+    fn is_taken_port(&self) -> bool {
+        matches!(self, Self::Ended { words, .. } if words.contains("address already in use"))
+    }
+}
+
+/// A cluster: its own, or the user's.
+pub struct Cluster {
+    client: kube::Client,
+    kubeconfig: PathBuf,
+    ours: Option<ControlPlane>,
+}
+
+/// The processes of a cluster of our own.
+struct ControlPlane {
+    // First, because it is dropped first: it kills the processes, and then they are reaped.
+    supervisor: Supervisor,
+    running: Mutex<BTreeMap<Component, Process>>,
+    programs: Programs,
+    authority: Authority,
+    access: Access,
+    dir: PathBuf,
+    ports: Ports,
+    gangs: bool,
+    node_grace: Duration,
+}
+
+impl Cluster {
+    /// A fresh control plane, ready to be used.
+    pub async fn start() -> Result<Self, ClusterError> {
+        Self::builder().start().await
+    }
+
+    /// A control plane that is to be a little different.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A client with all rights.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// The kubeconfig file of the administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// How the administrator gets in, if the cluster is our own.
+    pub fn access(&self) -> Option<&Access> {
+        self.ours.as_ref().map(|ours| &ours.access)
+    }
+
+    /// A way in for somebody else, who has no rights but those given to the user or the groups.
+    pub fn access_as(&self, user: &str, groups: &[&str]) -> Result<Access, ClusterError> {
+        let ours = self.ours(Component::ApiServer)?;
+        let identity = ours.authority.user(user, groups)?;
+        Ok(Access { credential: Credential::Certificate(identity), ..ours.access.clone() })
+    }
+
+    /// The authority that signed the API server's certificate, if the cluster is our own.
+    pub fn authority(&self) -> Option<&Authority> {
+        self.ours.as_ref().map(|ours| &ours.authority)
+    }
+
+    /// Where the API server writes its audit log, if the cluster is our own.
+    pub fn audit_log(&self) -> Option<PathBuf> {
+        self.ours.as_ref().map(|ours| ours.dir.join("audit.log"))
+    }
+
+    /// The folder with everything of the cluster, if it is our own.
+    pub fn dir(&self) -> Option<&Path> {
+        self.ours.as_ref().map(|ours| ours.dir.as_path())
+    }
+
+    /// Where a program of the control plane lies (`kubectl`, say), if the cluster is our own.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.ours.as_ref().and_then(|ours| ours.programs.path(name).ok())
+    }
+
+    /// The process id of a component that runs.
+    pub fn process_id(&self, component: Component) -> Option<u32> {
+        self.ours.as_ref().and_then(|ours| ours.running().get(&component).map(Process::id))
+    }
+
+    /// Asks a component to end, and waits until it has.
+    pub async fn stop(&self, component: Component) -> Result<(), ClusterError> {
+        let process = self.ours(component)?.running().remove(&component);
+        if let Some(process) = process {
+            process.stop(Duration::from_secs(10)).await;
+        }
+        Ok(())
+    }
+
+    /// Kills a component on the spot.
+    pub async fn kill(&self, component: Component) -> Result<(), ClusterError> {
+        let process = self.ours(component)?.running().remove(&component);
+        if let Some(process) = process {
+            process.kill().await;
+        }
+        Ok(())
+    }
+
+    /// Starts a component that was stopped or killed, with all its data.
+    pub async fn start_again(&self, component: Component) -> Result<(), ClusterError> {
+        let ours = self.ours(component)?;
+        ours.start(component)?;
+        if matches!(component, Component::ApiServer | Component::Etcd) {
+            ours.wait_until_ready(&self.client).await?;
+        }
+        Ok(())
+    }
+
+    fn ours(&self, component: Component) -> Result<&ControlPlane, ClusterError> {
+        self.ours.as_ref().ok_or(ClusterError::NotOurs { component })
+    }
+}
+
+impl ControlPlane {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<Component, Process>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting { dir: &self.dir, ports: self.ports, gangs: self.gangs, node_grace: self.node_grace }
+    }
+
+    fn start(&self, component: Component) -> Result<(), ClusterError> {
+        let program = self.programs.path(component.program())?;
+        let log = self.dir.join(format!("{component}.log"));
+        let arguments = self.setting().arguments(component);
+        let process =
+            self.supervisor.spawn(&program, &arguments, &log).map_err(ClusterError::file(&program))?;
+        self.running().insert(component, process);
+        Ok(())
+    }
+
+    async fn wait_until_ready(&self, client: &kube::Client) -> Result<(), ClusterError> {
+        let started = tokio::time::Instant::now();
+        loop {
+            let ask = http::Request::get("/readyz").body(Vec::new()).map_err(ClusterError::access("/readyz"))?;
+            let Err(answer) = client.request_text(ask).await else { return Ok(()) };
+            self.none_ended()?;
+            let waited = started.elapsed();
+            if waited > PATIENCE {
+                return Err(ClusterError::NotReady { waited, reason: answer.to_string() });
+            }
+            tokio::time::sleep(ASK).await;
+        }
+    }
+
+    fn none_ended(&self) -> Result<(), ClusterError> {
+        for (component, process) in self.running().iter_mut() {
+            if let Some(status) = process.ended() {
+                let (status, words) = (status.to_string(), process.last_words());
+                return Err(ClusterError::Ended { component: *component, status, words });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Scenarios: given this manifest, when that happens, then these promises hold, and it ends so.
+//!
+//! A scenario is data. It is played in the simulation and on a real cluster, and judged by the same promises
+//! on the same kind of trace.
+
+mod real;
+mod simulated;
+mod verdict;
+
+use std::time::Duration;
+
+use lockstep_core::names::RoleName;
+use lockstep_core::simulate::faults::Blow;
+use lockstep_core::simulate::trace::{End, Subject};
+
+pub use self::verdict::{Verdict, judge};
+use crate::cluster::{Cluster, ClusterError};
+use crate::workload::{Workload, WorkloadError};
+
+/// A rollout to be played.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    given: Workload,
+    starts_in: (Duration, Duration),
+    terminates_in: Duration,
+    happenings: Vec<(Duration, Happening)>,
+    ends: End,
+    limit: Duration,
+}
+
+/// What happens in the course of it.
+#[derive(Debug, Clone)]
+enum Happening {
+    Change(Box<Workload>),
+    Strike { of: Subject, blow: Blow },
+}
+
+/// Where a scenario is played.
+pub enum World<'a> {
+    /// The model world, with its virtual clock.
+    Simulation,
+    /// A cluster.
+    Cluster(&'a Cluster),
+}
+
+/// A scenario cannot be written, or not be played.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// A manifest is not what a scenario can be made of.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The cluster does not do its part.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The given workload never became complete.
+    #[error("{name} was not complete after {waited:?}")]
+    NeverReady {
+        /// Which.
+        name: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+}
+
+impl Scenario {
+    /// Given this manifest, complete and ready.
+    pub fn given(manifest: &str) -> Result<Self, ScenarioError> {
+        Ok(Self {
+            given: Workload::read(manifest)?,
+            starts_in: (Duration::ZERO, Duration::ZERO),
+            terminates_in: Duration::ZERO,
+            happenings: Vec::new(),
+            ends: End::Complete,
+            limit: Duration::from_secs(120),
+        })
+    }
+
+    /// Its pods take so long from their node to ready.
+    pub fn starting_in(mut self, shortest: Duration, longest: Duration) -> Self {
+        self.starts_in = (shortest, longest);
+        self
+    }
+
+    /// Its pods take so long to go.
+    pub fn terminating_in(mut self, time: Duration) -> Self {
+        self.terminates_in = time;
+        self
+    }
+
+    /// When this manifest is applied. Times count from the first change.
+    pub fn change(mut self, after: Duration, manifest: &str) -> Result<Self, ScenarioError> {
+        let workload = Box::new(Workload::read(manifest)?);
+        self.happenings.push((after, Happening::Change(workload)));
+        Ok(self)
+    }
+
+    /// When this befalls an instance.
+    pub fn strike(mut self, after: Duration, role: &str, instance: u32, blow: Blow) -> Self {
+        let of = Subject { group: 0, role: RoleName::new(role), instance };
+        self.happenings.push((after, Happening::Strike { of, blow }));
+        self
+    }
+
+    /// Then it ends so; `Complete`, unless told.
+    pub fn ends(mut self, end: End) -> Self {
+        self.ends = end;
+        self
+    }
+
+    /// How long it may take.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Plays it.
+    pub async fn play(&self, world: &World<'_>) -> Result<Verdict, ScenarioError> {
+        match world {
+            World::Simulation => Ok(simulated::play(self)),
+            World::Cluster(cluster) => real::play(self, cluster).await,
+        }
+    }
+
+    fn verdict(&self, events: Vec<lockstep_core::simulate::trace::Event>, end: End) -> Verdict {
+        Verdict::new(events, self.given.promises(), end, self.ends)
+    }
+}

@@ -1,0 +1,42 @@
+//! Playing a scenario in the model world.
+
+use std::time::Duration;
+
+use lockstep_core::simulate::faults::{Faults, Nature, Span, Strike};
+use lockstep_core::simulate::{self, Scenario as Model};
+use lockstep_core::time::Millis;
+
+use super::{Happening, Scenario, Verdict};
+
+pub(super) fn play(scenario: &Scenario) -> Verdict {
+    let (shortest, longest) = scenario.starts_in;
+    let mut model = Model {
+        initial: Some(scenario.given.spec().clone()),
+        changes: Vec::new(),
+        nature: Nature {
+            start_up_default: Span { min: millis(shortest), max: millis(longest) },
+            termination: Span::fixed(millis(scenario.terminates_in)),
+            ..Nature::default()
+        },
+        faults: Faults::default(),
+        seed: 0,
+        limit: millis(scenario.limit),
+        most_plans: u64::MAX,
+    };
+    for (after, happening) in &scenario.happenings {
+        let after = millis(*after);
+        match happening {
+            Happening::Change(workload) => model.changes.push((after, workload.spec().clone())),
+            Happening::Strike { of, blow } => {
+                model.faults.strikes.push(Strike { after, of: of.clone(), by: *blow });
+            }
+        }
+    }
+    let mut events = Vec::new();
+    let outcome = simulate::run(&model, &mut |event| events.push(event));
+    scenario.verdict(events, outcome.end)
+}
+
+fn millis(time: Duration) -> Millis {
+    Millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}

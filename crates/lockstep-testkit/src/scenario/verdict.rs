@@ -1,0 +1,76 @@
+//! What became of a scenario.
+
+use std::fmt::Write;
+
+use lockstep_core::model::Spec;
+use lockstep_core::promises::{Broken, Checker, Promise};
+use lockstep_core::simulate::trace::{End, Event, What};
+
+/// What became of a scenario: the trace, and what it says about the promises.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Everything that happened.
+    pub events: Vec<Event>,
+    /// The promises that were broken.
+    pub broken: Vec<Broken>,
+    /// How it ended.
+    pub end: End,
+    promises: &'static [Promise],
+    expected: End,
+}
+
+/// Holds a trace against promises.
+pub fn judge(events: &[Event], promises: &[Promise]) -> Vec<Broken> {
+    let mut checker = Checker::default();
+    for event in events {
+        checker.see(event);
+    }
+    checker.broken().iter().filter(|broken| promises.contains(&broken.promise)).cloned().collect()
+}
+
+impl Verdict {
+    pub(super) fn new(events: Vec<Event>, promises: &'static [Promise], end: End, expected: End) -> Self {
+        let broken = judge(&events, promises);
+        Self { events, broken, end, promises, expected }
+    }
+
+    /// The same history, held against promises nobody made: `tighten` changes every wish in it.
+    pub fn judged_against(&self, tighten: impl Fn(&mut Spec)) -> Vec<Broken> {
+        let mut events = self.events.clone();
+        for event in &mut events {
+            if let What::Spec(wish) = &mut event.what {
+                tighten(&mut wish.spec);
+            }
+        }
+        judge(&events, self.promises)
+    }
+
+    /// Fails the test if a promise was broken or the end is not the one expected.
+    ///
+    /// # Panics
+    /// With the broken promises and the last events.
+    pub fn assert_kept(&self) {
+        let kept = self.broken.is_empty() && self.end == self.expected;
+        assert!(kept, "ended {:?}, expected {:?}\n{}", self.end, self.expected, self.report());
+    }
+
+    /// The broken promises and the last events, for people.
+    fn report(&self) -> String {
+        let mut text = String::new();
+        for broken in &self.broken {
+            let _ = writeln!(text, "{broken}");
+        }
+        let _ = writeln!(text, "the last of {} events:", self.events.len());
+        let last = self.events.len().saturating_sub(40);
+        for line in self.events[last..].iter().filter_map(|event| serde_json::to_string(event).ok()) {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// The trace as `simulate -o jsonl` writes it.
+    pub fn jsonl(&self) -> String {
+        let lines = self.events.iter().filter_map(|event| serde_json::to_string(event).ok());
+        lines.map(|line| line + "\n").collect()
+    }
+}

@@ -1,0 +1,264 @@
+//! Workloads as a scenario knows them: the manifest, what it promises, and whose pods are whose.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1 as k8s;
+use lockstep_core::model::{Member, Role, RoleStrategy, Spec, StrategyKind};
+use lockstep_core::names::{MemberName, RoleName};
+use lockstep_core::number::IntOrPercent;
+use lockstep_core::promises::Promise;
+use lockstep_core::revision::Revision;
+use lockstep_core::simulate::trace::Subject;
+use lockstep_core::time::Millis;
+use serde_json::{Map, Value, json};
+
+/// Says of a pod which template it was made from, whatever its controller calls it.
+pub const REVISION: &str = "testkit.lockstep.dev/revision";
+
+/// A manifest is not what a scenario can be made of.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// It is not YAML, or not a valid LockstepSet.
+    #[error("{0}")]
+    Invalid(String),
+    /// Scenarios do not know this kind.
+    #[error("kind is {0:?}, and scenarios know StatefulSet, Deployment and LockstepSet")]
+    UnknownKind(String),
+    /// A number is none.
+    #[error("{field}: {reason}")]
+    Field {
+        /// Where.
+        field: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The kinds a scenario can be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `apps/v1`, with ordinals.
+    StatefulSet,
+    /// `apps/v1`, without.
+    Deployment,
+    /// Ours.
+    LockstepSet,
+}
+
+/// A workload: its manifest, and what it promises in the words of the engine.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    kind: Kind,
+    manifest: Value,
+    spec: Spec,
+}
+
+/// Where a pod stands.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its instance.
+    pub of: Subject,
+    /// Its member.
+    pub member: MemberName,
+    /// What it was made from.
+    pub revision: Revision,
+    /// What its whole set was made from.
+    pub set_revision: Revision,
+}
+
+impl Workload {
+    /// Reads a manifest.
+    pub fn read(yaml: &str) -> Result<Self, WorkloadError> {
+        let said = |problems: Vec<lockstep_api::Problem>| {
+            WorkloadError::Invalid(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        };
+        let manifest = lockstep_api::yaml_to_json(yaml).map_err(said)?;
+        let kind = manifest["kind"].as_str().unwrap_or_default();
+        let (kind, spec) = match kind {
+            "StatefulSet" => (Kind::StatefulSet, stateful_set(&manifest)?),
+            "Deployment" => (Kind::Deployment, deployment(&manifest)?),
+            "LockstepSet" => {
+                let parsed = lockstep_api::parse(yaml).map_err(said)?;
+                (Kind::LockstepSet, lockstep_api::lower(&parsed.set))
+            }
+            other => return Err(WorkloadError::UnknownKind(other.to_owned())),
+        };
+        Ok(Self { kind, manifest, spec })
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.manifest["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// What it promises.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The promises its controller makes. Without ordinals there is none about them; what Lockstep alone
+    /// promises, a Deployment is not held to.
+    pub fn promises(&self) -> &'static [Promise] {
+        use Promise::{
+            Containment, Convergence, Floor, GroupFloor, NoHoles, PartitionUntouched, RecreateBarrier,
+            SkewBound, StepOrder, SurgeCeiling,
+        };
+        match self.kind {
+            Kind::Deployment => &[Floor, Convergence],
+            Kind::StatefulSet => {
+                &[Floor, SurgeCeiling, PartitionUntouched, Containment, NoHoles, Convergence]
+            }
+            Kind::LockstepSet => &[
+                Floor,
+                GroupFloor,
+                SurgeCeiling,
+                SkewBound,
+                StepOrder,
+                PartitionUntouched,
+                Containment,
+                RecreateBarrier,
+                NoHoles,
+                Convergence,
+            ],
+        }
+    }
+
+    /// The manifest as it is applied: its pods carry their revision, stay on the nodes of the kubelet
+    /// stand-in, and behave as these annotations tell the stand-in.
+    pub fn to_apply(&self, behaviour: &BTreeMap<String, String>) -> Value {
+        let mut manifest = self.manifest.clone();
+        if self.kind == Kind::LockstepSet {
+            return manifest;
+        }
+        let revision = self.spec.roles.first().map(|role| role.revision).unwrap_or_default();
+        let template = &mut manifest["spec"]["template"];
+        let annotations = object(&mut template["metadata"]["annotations"]);
+        annotations.insert(REVISION.to_owned(), json!(revision.as_str()));
+        for (name, value) in behaviour {
+            annotations.entry(name).or_insert_with(|| json!(value));
+        }
+        let selector = object(&mut template["spec"]["nodeSelector"]);
+        selector.insert(lockstep_kubelet::STAND_IN.to_owned(), json!("true"));
+        template["spec"]["tolerations"] = json!([{"key": lockstep_kubelet::STAND_IN, "operator": "Exists"}]);
+        manifest
+    }
+
+    /// Where a pod stands, if it belongs to this workload.
+    pub fn place(&self, pod: &k8s::Pod, slots: &mut Slots) -> Option<Place> {
+        let role = self.spec.roles.first()?;
+        let owner = pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+        let instance = match self.kind {
+            Kind::StatefulSet if owner.kind == "StatefulSet" && owner.name == self.name() => {
+                pod.metadata.name.as_deref()?.strip_prefix(self.name())?.strip_prefix('-')?.parse().ok()?
+            }
+            Kind::Deployment if owner.kind == "ReplicaSet" && owner.name.starts_with(self.name()) => {
+                slots.of(pod.metadata.uid.as_deref()?)
+            }
+            _ => return None,
+        };
+        let revision: Revision =
+            pod.metadata.annotations.as_ref()?.get(REVISION).and_then(|text| text.parse().ok())?;
+        let of = Subject { group: 0, role: role.name.clone(), instance };
+        let member = role.members.first()?.name.clone();
+        let set_revision = Revision::of_roles([(&role.name, revision)]);
+        Some(Place { of, member, revision, set_revision })
+    }
+}
+
+/// Numbers for pods that have none: the lowest that is free.
+#[derive(Debug, Default)]
+pub struct Slots(BTreeMap<u32, String>);
+
+impl Slots {
+    fn of(&mut self, uid: &str) -> u32 {
+        if let Some((slot, _)) = self.0.iter().find(|(_, held)| *held == uid) {
+            return *slot;
+        }
+        let free = (0..).find(|slot| !self.0.contains_key(slot)).unwrap_or(u32::MAX);
+        self.0.insert(free, uid.to_owned());
+        free
+    }
+
+    /// The pod is gone.
+    pub fn free(&mut self, uid: &str) {
+        self.0.retain(|_, held| held != uid);
+    }
+}
+
+fn object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    match value {
+        Value::Object(fields) => fields,
+        _ => unreachable!("made an object above"),
+    }
+}
+
+fn stateful_set(manifest: &Value) -> Result<Spec, WorkloadError> {
+    let rolling = &manifest["spec"]["updateStrategy"]["rollingUpdate"];
+    let strategy = RoleStrategy {
+        kind: match manifest["spec"]["updateStrategy"]["type"].as_str() {
+            Some("OnDelete") => StrategyKind::OnDelete,
+            _ => StrategyKind::RollingUpdate,
+        },
+        max_unavailable: number(&rolling["maxUnavailable"], IntOrPercent::Int(1), "maxUnavailable")?,
+        max_surge: IntOrPercent::Int(0),
+        partition: number(&rolling["partition"], IntOrPercent::Int(0), "partition")?,
+        ..RoleStrategy::default()
+    };
+    Ok(one_role(manifest, strategy))
+}
+
+fn deployment(manifest: &Value) -> Result<Spec, WorkloadError> {
+    let rolling = &manifest["spec"]["strategy"]["rollingUpdate"];
+    let quarter = IntOrPercent::Percent(25);
+    let strategy = RoleStrategy {
+        max_unavailable: number(&rolling["maxUnavailable"], quarter, "maxUnavailable")?,
+        max_surge: number(&rolling["maxSurge"], quarter, "maxSurge")?,
+        ..RoleStrategy::default()
+    };
+    Ok(one_role(manifest, strategy))
+}
+
+fn number(value: &Value, default: IntOrPercent, field: &'static str) -> Result<IntOrPercent, WorkloadError> {
+    if value.is_null() {
+        return Ok(default);
+    }
+    let read = serde_json::from_value(value.clone());
+    read.map_err(|error| WorkloadError::Field { field, reason: error.to_string() })
+}
+
+/// A workload of one kind of pod, as a set of one group with one role.
+fn one_role(manifest: &Value, strategy: RoleStrategy) -> Spec {
+    let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+    let spec = &manifest["spec"];
+    let small = |value: &Value, otherwise: u64| value.as_u64().unwrap_or(otherwise);
+    let role = Role {
+        name: RoleName::new(name),
+        replicas: u32::try_from(small(&spec["replicas"], 1)).unwrap_or(u32::MAX),
+        revision: Revision::of(&spec["template"]),
+        min_available: None,
+        min_ready: Millis::seconds(small(&spec["minReadySeconds"], 0)),
+        starts_after: Vec::new(),
+        strategy,
+        restart: Default::default(),
+        members: vec![Member { name: MemberName::new(name), count: 1, min_available: 1 }],
+    };
+    Spec {
+        name: name.into(),
+        replicas: 1,
+        strategy: Default::default(),
+        roles: vec![role],
+        rules: Vec::new(),
+        gang: Default::default(),
+        on_failure: Default::default(),
+        progress_deadline: Millis::seconds(small(&spec["progressDeadlineSeconds"], 600)),
+        paused: false,
+    }
+}
