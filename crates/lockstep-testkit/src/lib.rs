@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod build;
 pub mod cluster;
+pub mod floor;
 pub mod pki;
 pub mod process;
 pub mod recorder;

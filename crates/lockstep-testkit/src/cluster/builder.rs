@@ -73,6 +73,23 @@ impl Builder {
         }
     }
 
+    /// Starts it for a test. Where there is nothing to build it with, the test is skipped, loudly; with
+    /// `LOCKSTEP_NEVER_SKIP` or `CI` set it fails.
+    ///
+    /// # Panics
+    /// If it cannot be started for any other reason.
+    pub async fn start_or_skip(self) -> Option<Cluster> {
+        match self.start().await {
+            Ok(cluster) => Some(cluster),
+            Err(ClusterError::Build(error)) if error.is_missing_toolchain() && may_skip() => {
+                let test = std::thread::current().name().unwrap_or("a test").to_owned();
+                say(&format!("SKIPPED {test}: {error}"));
+                None
+            }
+            Err(error) => panic!("no cluster: {error}"),
+        }
+    }
+
     async fn try_to_start(&self, programs: Programs) -> Result<Cluster, ClusterError> {
         let dir = new_dir();
         let keep = std::env::var_os("LOCKSTEP_KEEP").is_some();
@@ -110,6 +127,10 @@ impl Builder {
         }
         Ok(Cluster { client, kubeconfig, ours: Some(ours) })
     }
+}
+
+fn may_skip() -> bool {
+    ["LOCKSTEP_NEVER_SKIP", "CI"].into_iter().all(|name| std::env::var_os(name).is_none())
 }
 
 /// Uses a cluster of the user's own. Nothing of it is started or stopped.
