@@ -120,10 +120,13 @@ impl Builder {
             ours.start(component)?;
         }
         ours.wait_until_ready(&client).await?;
-        for component in [Component::ControllerManager, Component::Scheduler] {
-            if !self.without.contains(&component) {
-                ours.start(component)?;
-            }
+        let others = [Component::ControllerManager, Component::Scheduler];
+        let others = || others.into_iter().filter(|component| !self.without.contains(component));
+        for component in others() {
+            ours.start(component)?;
+        }
+        for component in others() {
+            ours.wait_until_listening(component).await?;
         }
         Ok(Cluster { client, kubeconfig, ours: Some(ours) })
     }

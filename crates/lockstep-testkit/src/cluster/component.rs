@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A process of a control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Component {
-    /// The store.
+    /// The store. The order is that of dependence: each stands on those before it.
     Etcd,
     /// The API server.
     ApiServer,
@@ -43,6 +43,18 @@ pub(super) struct Ports {
     pub api: u16,
     pub controllers: u16,
     pub scheduler: u16,
+}
+
+impl Ports {
+    /// The port at which a component answers when it is up.
+    pub fn of(&self, component: Component) -> u16 {
+        match component {
+            Component::Etcd => self.etcd,
+            Component::ApiServer => self.api,
+            Component::ControllerManager => self.controllers,
+            Component::Scheduler => self.scheduler,
+        }
+    }
 }
 
 /// What the arguments of the components depend on.
@@ -124,7 +136,6 @@ impl Setting<'_> {
         arguments.extend([
             format!("--service-account-private-key-file={}", self.file("tokens.key")),
             format!("--root-ca-file={}", self.file("ca.crt")),
-            "--controllers=*,-cloud-node-lifecycle-controller".to_owned(),
             "--kube-api-qps=1000".to_owned(),
             "--kube-api-burst=2000".to_owned(),
             "--concurrent-gc-syncs=20".to_owned(),

@@ -60,9 +60,11 @@ pub enum ClusterError {
         /// What it said last.
         words: String,
     },
-    /// The API server does not answer.
-    #[error("the API server is not ready after {waited:?}: {reason}")]
+    /// A component does not answer.
+    #[error("{component} is not ready after {waited:?}: {reason}")]
     NotReady {
+        /// Which.
+        component: Component,
         /// How long it was waited for.
         waited: Duration,
         /// What it answered last.
@@ -203,12 +205,15 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts a component that was stopped or killed, with all its data.
+    /// Starts a component that was stopped or killed, with all its data. Controllers that gave up while the
+    /// API server was away are started, too, as a kubelet would.
     pub async fn start_again(&self, component: Component) -> Result<(), ClusterError> {
         let ours = self.ours(component)?;
         ours.start(component)?;
+        ours.wait_until_listening(component).await?;
         if matches!(component, Component::ApiServer | Component::Etcd) {
             ours.wait_until_ready(&self.client).await?;
+            ours.revive_controllers()?;
         }
         Ok(())
     }
@@ -237,27 +242,56 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Waits until the API server says that it is ready.
     async fn wait_until_ready(&self, client: &kube::Client) -> Result<(), ClusterError> {
+        self.wait_for(Component::ApiServer, async || {
+            let ask = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
+            client.request_text(ask).await.map(drop).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    /// Waits until a component listens at its port, which each does when it has begun its work.
+    async fn wait_until_listening(&self, component: Component) -> Result<(), ClusterError> {
+        let port = self.ports.of(component);
+        self.wait_for(component, async || {
+            let connected = tokio::net::TcpStream::connect(("127.0.0.1", port)).await;
+            connected.map(drop).map_err(|error| error.to_string())
+        })
+        .await
+    }
+
+    async fn wait_for(
+        &self,
+        component: Component,
+        ask: impl AsyncFn() -> Result<(), String>,
+    ) -> Result<(), ClusterError> {
         let started = tokio::time::Instant::now();
-        loop {
-            let ask = http::Request::get("/readyz").body(Vec::new()).map_err(ClusterError::access("/readyz"))?;
-            let Err(answer) = client.request_text(ask).await else { return Ok(()) };
-            self.none_ended()?;
+        while let Err(reason) = ask().await {
+            self.still_running(component)?;
             let waited = started.elapsed();
             if waited > PATIENCE {
-                return Err(ClusterError::NotReady { waited, reason: answer.to_string() });
+                return Err(ClusterError::NotReady { component, waited, reason });
             }
             tokio::time::sleep(ASK).await;
         }
+        Ok(())
     }
 
-    fn none_ended(&self) -> Result<(), ClusterError> {
-        for (component, process) in self.running().iter_mut() {
+    /// The component that is waited for, and what it stands on, must not have ended.
+    fn still_running(&self, waited_for: Component) -> Result<(), ClusterError> {
+        for (component, process) in self.running().range_mut(..=waited_for) {
             if let Some(status) = process.ended() {
                 let (status, words) = (status.to_string(), process.last_words());
                 return Err(ClusterError::Ended { component: *component, status, words });
             }
         }
         Ok(())
+    }
+
+    fn revive_controllers(&self) -> Result<(), ClusterError> {
+        let ended = |(component, process): (&Component, &mut Process)| process.ended().map(|_| *component);
+        let ended: Vec<Component> = self.running().iter_mut().filter_map(ended).collect();
+        ended.into_iter().try_for_each(|component| self.start(component))
     }
 }
