@@ -8,4 +8,11 @@ pub mod profile;
 pub mod span;
 
 mod draw;
+mod node;
+mod shell;
 mod time;
+
+pub use clock::{Clock, TokioClock, WallClock};
+pub use node::NodeGroup;
+pub use profile::{Profile, Rule};
+pub use shell::{Counters, InitialList, Kubelet, Options};

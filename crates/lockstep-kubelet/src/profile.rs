@@ -25,10 +25,9 @@ pub struct Rule {
 
 /// A list of rules; the first that fits a pod holds. The pod's own annotations go before it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Vec<Rule>", into = "Vec<Rule>")]
 pub struct Profile {
-    /// The rules in order.
-    pub rules: Vec<Rule>,
+    rules: Vec<(Selector, Rule)>,
 }
 
 /// A rule whose selector means nothing.
@@ -41,37 +40,41 @@ pub struct BadSelector {
     pub reason: String,
 }
 
-/// A profile whose selectors have been understood.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
-    rules: Vec<(Selector, Option<String>, Behaviour)>,
-}
-
-impl Rules {
-    pub(crate) fn new(profile: Profile) -> Result<Self, BadSelector> {
+impl Profile {
+    /// A profile of these rules, in this order.
+    pub fn new(rules: Vec<Rule>) -> Result<Self, BadSelector> {
         let read = |(index, rule): (usize, Rule)| {
-            let selector = Selector::try_from(rule.selector)
+            let selector = Selector::try_from(rule.selector.clone())
                 .map_err(|reason| BadSelector { index, reason: reason.to_string() })?;
-            Ok((selector, rule.node, rule.behaviour))
+            Ok((selector, rule))
         };
-        let rules = profile.rules.into_iter().enumerate().map(read).collect::<Result<_, BadSelector>>()?;
+        let rules = rules.into_iter().enumerate().map(read).collect::<Result<_, BadSelector>>()?;
         Ok(Self { rules })
     }
 
     /// How a pod with these labels on this node behaves, `own` being what its annotations say.
-    pub(crate) fn behaviour(
-        &self,
-        labels: &BTreeMap<String, String>,
-        node: &str,
-        own: Behaviour,
-    ) -> Behaviour {
-        let fits = |(selector, on, _): &&(Selector, Option<String>, Behaviour)| {
-            on.as_deref().is_none_or(|on| on == node) && selector.matches(labels)
+    pub fn behaviour(&self, labels: &BTreeMap<String, String>, node: &str, own: Behaviour) -> Behaviour {
+        let fits = |(selector, rule): &&(Selector, Rule)| {
+            rule.node.as_deref().is_none_or(|on| on == node) && selector.matches(labels)
         };
         match self.rules.iter().find(fits) {
-            Some((_, _, behaviour)) => own.or(behaviour),
+            Some((_, rule)) => own.or(&rule.behaviour),
             None => own,
         }
+    }
+}
+
+impl TryFrom<Vec<Rule>> for Profile {
+    type Error = BadSelector;
+
+    fn try_from(rules: Vec<Rule>) -> Result<Self, BadSelector> {
+        Self::new(rules)
+    }
+}
+
+impl From<Profile> for Vec<Rule> {
+    fn from(profile: Profile) -> Self {
+        profile.rules.into_iter().map(|(_, rule)| rule).collect()
     }
 }
 
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_fits_holds_and_annotations_go_before_it() {
-        let rules = Rules::new(serde_json::from_str(PROFILE).unwrap()).unwrap();
+        let profile: Profile = serde_json::from_str(PROFILE).unwrap();
         let missing = Behaviour { image: Some(Image::Missing), ..Behaviour::default() };
         for (revision, node, own, expected) in [
             ("b", "n1", Behaviour::default(), crashes(1)),
@@ -104,14 +107,21 @@ mod tests {
             ("c", "n1", crashes(5), crashes(5).or(&missing)),
         ] {
             let labels = BTreeMap::from([("revision".to_owned(), revision.to_owned())]);
-            assert_eq!(rules.behaviour(&labels, node, own), expected, "{revision} on {node}");
+            assert_eq!(profile.behaviour(&labels, node, own), expected, "{revision} on {node}");
         }
+    }
+
+    #[test]
+    fn a_profile_is_data() {
+        let profile: Profile = serde_json::from_str(PROFILE).unwrap();
+        let again = serde_json::from_str(&serde_json::to_string(&profile).unwrap()).unwrap();
+        assert_eq!(profile, again);
     }
 
     #[test]
     fn a_selector_without_meaning_is_refused() {
         let text = r#"[{}, {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}]"#;
-        let complaint = Rules::new(serde_json::from_str(text).unwrap()).unwrap_err();
-        assert_eq!(complaint.index, 1);
+        let complaint = serde_json::from_str::<Profile>(text).unwrap_err().to_string();
+        assert!(complaint.contains("rule 1 of the profile"), "{complaint}");
     }
 }
