@@ -1,4 +1,4 @@
-//! The four conditions a kubelet keeps on a pod.
+//! The conditions a kubelet keeps on a pod.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition};
@@ -35,12 +35,17 @@ impl Verdict {
 impl Facts<'_> {
     /// The kubelet's conditions, with the times of their last change.
     pub(crate) fn conditions(&self) -> Vec<PodCondition> {
-        vec![
+        let mut conditions = vec![
             self.condition("PodReadyToStartContainers", Verdict::plain(!self.is_over())),
             self.condition("Initialized", self.initialized()),
             self.condition("ContainersReady", self.containers_ready()),
             self.condition("Ready", self.ready()),
-        ]
+        ];
+        // The scheduler says so itself; pods that were bound without it have only the kubelet.
+        if self.pod.status.condition("PodScheduled").is_none_or(|found| found.status != "True") {
+            conditions.push(self.condition("PodScheduled", Verdict::plain(true)));
+        }
+        conditions
     }
 
     fn is_over(&self) -> bool {

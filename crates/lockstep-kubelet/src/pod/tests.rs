@@ -56,6 +56,17 @@ fn the_status_is_a_kubelets() {
 }
 
 #[test]
+fn a_pod_that_no_scheduler_bound_counts_as_scheduled() {
+    let mut stage = Stage::new(Behaviour::default());
+    stage.pod.status.conditions.clear();
+    stage.settle();
+    assert_eq!(
+        (stage.pod.status.condition("PodScheduled").unwrap().status.as_str(), stage.writes),
+        ("True", 1)
+    );
+}
+
+#[test]
 fn readiness() {
     let always = RestartPolicy::Always;
     plays(&[("ready-after", "500ms")], always, &[(0, UNREADY), (499, UNREADY), (500, READY), (9000, READY)]);

@@ -10,6 +10,7 @@ use futures::stream::{FuturesUnordered, Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
+use kube::core::Status;
 use kube::runtime::watcher::Event;
 use tokio::sync::watch;
 
@@ -292,8 +293,8 @@ impl Desk {
                 self.pods.answered(view, &self.profile);
                 self.succeeded(uid);
             }
-            Outcome::Stale => self.put_off(uid, None),
-            Outcome::Failed(error) => self.put_off(uid, Some(error)),
+            Outcome::Stale(status) => self.put_aside(uid, &status),
+            Outcome::Failed(error) => self.put_off(uid, &error),
         }
     }
 
@@ -306,8 +307,8 @@ impl Desk {
                 }
                 self.succeeded(uid);
             }
-            Outcome::Stale => self.put_off(uid, None),
-            Outcome::Failed(error) => self.put_off(uid, Some(error)),
+            Outcome::Stale(status) => self.put_aside(uid, &status),
+            Outcome::Failed(error) => self.put_off(uid, &error),
         }
     }
 
@@ -320,23 +321,35 @@ impl Desk {
         self.enqueue(uid);
     }
 
-    /// Looks again later, or when the watch has news.
-    fn put_off(&mut self, uid: String, error: Option<kube::Error>) {
-        let counter = if error.is_some() { &self.tally.retries } else { &self.tally.conflicts };
-        count(counter);
+    /// What we knew was old. The watch will tell; we look again in any case, later.
+    fn put_aside(&mut self, uid: String, status: &Status) {
+        count(&self.tally.conflicts);
+        tracing::debug!(uid, message = status.message, "a write came too late");
+        if let Some(at) = self.give_up(&uid, AFTER_CONFLICT) {
+            self.wake(uid, at);
+        }
+    }
+
+    /// The server has trouble, so news of the pod are no reason to press it.
+    fn put_off(&mut self, uid: String, error: &kube::Error) {
+        count(&self.tally.retries);
+        tracing::debug!(uid, %error, "a write failed");
+        if let Some(at) = self.give_up(&uid, AFTER_FAILURE) {
+            if let Some(tracked) = self.pods.get_mut(&uid) {
+                tracked.not_before = Some(at);
+            }
+            self.wake(uid, at);
+        }
+    }
+
+    /// Takes back a write that came to nothing; answers with when to look again.
+    fn give_up(&mut self, uid: &str, (first, longest): (Duration, Duration)) -> Option<Timestamp> {
         let now = self.clock.now();
-        let Some(tracked) = self.pods.get_mut(&uid) else { return };
-        let (first, longest) = if error.is_some() { AFTER_FAILURE } else { AFTER_CONFLICT };
+        let tracked = self.pods.get_mut(uid)?;
         let factor = 1u32.checked_shl(tracked.failures).unwrap_or(u32::MAX);
-        let at = later(now, first.saturating_mul(factor).min(longest));
         tracked.is_writing = false;
         tracked.written = None;
         tracked.failures = tracked.failures.saturating_add(1);
-        if let Some(error) = error {
-            tracing::debug!(uid, %error, "a write failed");
-            // News of the pod are no reason to press a server that has trouble.
-            tracked.not_before = Some(at);
-        }
-        self.wake(uid, at);
+        Some(later(now, first.saturating_mul(factor).min(longest)))
     }
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::core::Request;
+use kube::core::{Request, Status};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::IgnoredAny;
@@ -32,7 +32,7 @@ pub(crate) enum Outcome<T> {
     /// Well.
     Done(T),
     /// The object is gone, or another one has its name: what we knew was old.
-    Stale,
+    Stale(Box<Status>),
     /// Not at all; worth another try.
     Failed(kube::Error),
 }
@@ -41,10 +41,20 @@ impl<T> From<kube::Result<T>> for Outcome<T> {
     fn from(result: kube::Result<T>) -> Self {
         match result {
             Ok(answer) => Self::Done(answer),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Self::Stale,
+            Err(kube::Error::Api(status)) if is_stale(&status) => Self::Stale(status),
             Err(error) => Self::Failed(error),
         }
     }
+}
+
+/// Whether the object is not there, or not the one that was meant. For a patch with another UID than the stored
+/// one the API server does not say "conflict" but that the UID cannot be changed.
+fn is_stale(status: &Status) -> bool {
+    let is_about_uid = || {
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        causes.clone().any(|cause| cause.field == "metadata.uid")
+    };
+    matches!(status.code, 404 | 409) || (status.code == 422 && is_about_uid())
 }
 
 #[derive(Debug, Serialize)]
@@ -55,7 +65,7 @@ struct Body {
 
 #[derive(Debug, Serialize)]
 struct Meta {
-    /// With another UID than the stored one, the API server answers 409.
+    /// With another UID than the stored one, the API server refuses the patch.
     uid: String,
 }
 
