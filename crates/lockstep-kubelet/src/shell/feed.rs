@@ -1,0 +1,89 @@
+//! Watches that go on whatever happens: lost connections, versions that are too old, servers that restart.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream, Stream, StreamExt};
+use kube::runtime::watcher::{self, Event, InitialListStrategy, watcher};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+
+use super::options::InitialList;
+
+/// The first pause after an error; it doubles up to [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// What is watched.
+pub(crate) struct Source<K> {
+    pub api: Api<K>,
+    pub config: watcher::Config,
+}
+
+impl<K> Source<K> {
+    /// Everything behind `api`.
+    pub(crate) fn new(api: Api<K>, initial: InitialList) -> Self {
+        let initial_list_strategy = match initial {
+            InitialList::Paged => InitialListStrategy::ListWatch,
+            InitialList::Streaming => InitialListStrategy::StreamingList,
+        };
+        let config = watcher::Config { initial_list_strategy, ..watcher::Config::default() };
+        Self { api, config }
+    }
+}
+
+struct Feed<K> {
+    source: Source<K>,
+    stream: BoxStream<'static, watcher::Result<Event<K>>>,
+    errors: u32,
+}
+
+/// The events of a watch, without end and without errors.
+pub(crate) fn feed<K>(source: Source<K>) -> impl Stream<Item = Event<K>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let stream = open(&source);
+    stream::unfold(Feed { source, stream, errors: 0 }, |mut feed| async move {
+        loop {
+            match feed.stream.next().await {
+                Some(Ok(event)) => {
+                    feed.errors = 0;
+                    return Some((event, feed));
+                }
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "the watch stumbled");
+                    if must_start_over(&error) {
+                        feed.stream = open(&feed.source);
+                    }
+                }
+                None => feed.stream = open(&feed.source),
+            }
+            tokio::time::sleep(pause(feed.errors)).await;
+            feed.errors = feed.errors.saturating_add(1);
+        }
+    })
+}
+
+fn open<K>(source: &Source<K>) -> BoxStream<'static, watcher::Result<Event<K>>>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watcher(source.api.clone(), source.config.clone()).boxed()
+}
+
+fn pause(errors: u32) -> Duration {
+    PAUSE.saturating_mul(1u32.checked_shl(errors).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
+}
+
+/// kube lists again by itself if the watch reports that its version is too old. If the server says so when the
+/// watch is opened, or does not know the version yet (it restarted with other data), kube would ask for the
+/// same version for ever.
+fn must_start_over(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            status.code == 410 || status.message.contains("Too large resource version")
+        }
+        _ => false,
+    }
+}

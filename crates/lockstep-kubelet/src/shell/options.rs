@@ -1,0 +1,44 @@
+//! How a stand-in is set up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, WallClock};
+use crate::profile::Profile;
+
+/// How a stand-in is set up. The default suits a test against a real API server.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How pods behave that say nothing themselves.
+    pub profile: Profile,
+    /// Where timestamps come from.
+    pub clock: Arc<dyn Clock>,
+    /// How many writes are under way at a time.
+    pub concurrency: usize,
+    /// How often node leases are renewed; not at all if `None`.
+    pub lease_period: Option<Duration>,
+    /// How a watch begins.
+    pub initial_list: InitialList,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            profile: Profile::default(),
+            clock: Arc::new(WallClock),
+            concurrency: 64,
+            lease_period: Some(Duration::from_secs(10)),
+            initial_list: InitialList::Paged,
+        }
+    }
+}
+
+/// How a watch begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InitialList {
+    /// With a list in pages.
+    #[default]
+    Paged,
+    /// With all objects in the stream itself.
+    Streaming,
+}
