@@ -1,3 +1,5 @@
 //! Real control planes, scenarios and a recorder for the end-to-end tests.
 
 pub mod pki;
+pub mod proxy;
+pub mod serve;
