@@ -3,3 +3,4 @@
 pub mod pki;
 pub mod proxy;
 pub mod serve;
+pub mod webhook;

@@ -1,5 +1,7 @@
 //! Every fault of the proxy, with its rule and without it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod fake;
 
 use std::pin::Pin;

@@ -1,41 +1,19 @@
 //! The server itself: both versions of HTTP, broken connections, and an end that leaves nothing behind.
 
+#![allow(clippy::unwrap_used)]
+
+mod raw;
+
 use std::future::pending;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use lockstep_testkit::pki::Authority;
 use lockstep_testkit::proxy::{Proxy, Upstream};
 use lockstep_testkit::serve::{self, Broken, Server};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-
-type Http = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
-
-fn client(ca_pem: &str, version: Version) -> Http {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca_pem.as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
-    let connector = match version {
-        Version::HTTP_2 => builder.enable_http2().build(),
-        _ => builder.enable_http1().build(),
-    };
-    Client::builder(TokioExecutor::new()).http2_only(version == Version::HTTP_2).build(connector)
-}
+use raw::client;
 
 fn get(url: &str, path: &str) -> Request<Full<Bytes>> {
     Request::get(format!("{url}{path}")).body(Full::default()).unwrap()
@@ -58,7 +36,7 @@ async fn parrot() -> (Server, Authority) {
 async fn both_versions_are_served() {
     let (server, _) = parrot().await;
     for version in [Version::HTTP_11, Version::HTTP_2] {
-        let client = client(server.ca_pem(), version);
+        let client = client(server.ca_pem().as_bytes(), version);
         let response = client.request(get(&server.url(), "/")).await.unwrap();
         assert_eq!(response.version(), version);
         let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -74,7 +52,7 @@ async fn both_versions_pass_the_proxy() {
     let upstream = Upstream { url: server.url(), ca_pem: server.ca_pem().to_owned() };
     let proxy = Proxy::start(&upstream, &authority).await.unwrap();
     for version in [Version::HTTP_11, Version::HTTP_2] {
-        let client = client(proxy.ca_pem(), version);
+        let client = client(proxy.ca_pem().as_bytes(), version);
         let response = client.request(get(&proxy.url(), "/")).await.unwrap();
         assert_eq!((response.version(), response.status()), (version, StatusCode::OK));
         assert!(client.request(get(&proxy.url(), "/break")).await.is_err());
@@ -82,7 +60,7 @@ async fn both_versions_pass_the_proxy() {
     let mut exec = get(&proxy.url(), "/api/v1/namespaces/x/pods/y/exec");
     exec.headers_mut().insert("connection", "Upgrade".parse().unwrap());
     exec.headers_mut().insert("upgrade", "websocket".parse().unwrap());
-    let refused = client(proxy.ca_pem(), Version::HTTP_11).request(exec).await.unwrap();
+    let refused = client(proxy.ca_pem().as_bytes(), Version::HTTP_11).request(exec).await.unwrap();
     assert_eq!(refused.status(), StatusCode::NOT_IMPLEMENTED);
 }
 
@@ -90,7 +68,7 @@ async fn both_versions_pass_the_proxy() {
 async fn the_end_of_a_server_ends_its_tasks() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         let (server, _) = parrot().await;
-        let client = client(server.ca_pem(), version);
+        let client = client(server.ca_pem().as_bytes(), version);
         let hanging = tokio::spawn(client.request(get(&server.url(), "/hang")));
         client.request(get(&server.url(), "/")).await.unwrap();
         let address = server.address();
@@ -103,7 +81,7 @@ async fn the_end_of_a_server_ends_its_tasks() {
 #[tokio::test]
 async fn a_server_that_is_dropped_ends() {
     let (server, _) = parrot().await;
-    let client = client(server.ca_pem(), Version::HTTP_2);
+    let client = client(server.ca_pem().as_bytes(), Version::HTTP_2);
     let hanging = client.request(get(&server.url(), "/hang"));
     let hanging = tokio::spawn(hanging);
     client.request(get(&server.url(), "/")).await.unwrap();
