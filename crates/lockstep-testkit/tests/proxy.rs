@@ -108,14 +108,14 @@ async fn what_passed_is_counted() {
 #[tokio::test]
 async fn delay() {
     let world = World::start().await;
-    let wait = Duration::from_millis(300);
-    let start = Instant::now();
-    create(&world, "b").await.unwrap();
-    let without = start.elapsed();
-    world.proxy.add(Rule::new(creates(), Fault::Delay(wait.into())));
-    let start = Instant::now();
-    create(&world, "a").await.unwrap();
-    assert!(start.elapsed() >= wait && without < wait);
+    let wait = Duration::from_millis(500);
+    create(&world, "first, to connect").await.unwrap();
+    for expected in [false, true] {
+        let start = Instant::now();
+        create(&world, "a").await.unwrap();
+        assert_eq!(start.elapsed() >= wait, expected);
+        world.proxy.add(Rule::new(creates(), Fault::Delay(wait.into())));
+    }
 }
 
 #[tokio::test]
@@ -143,6 +143,19 @@ async fn lose_answer_breaks_the_connection_after_the_write() {
     let (result, _) = once(&world, Fault::LoseAnswer).await;
     assert_eq!(code(&result.unwrap_err()), None);
     assert_eq!(world.pods.names(), ["b", "a", "c"]);
+}
+
+#[tokio::test]
+async fn the_answer_of_a_watch_can_be_lost_too() {
+    let world = World::start().await;
+    let held = world.proxy.add(Rule::new(watches(), Fault::LoseAnswer).times(1));
+    let (api, all) = (world.api(), WatchParams::default());
+    let lost = tokio::time::timeout(SOON, api.watch(&all, "0")).await.unwrap();
+    assert!(lost.is_err());
+    assert_eq!(held.hits(), 1);
+    let mut events = watch(&world).await;
+    world.pods.event("a");
+    assert_eq!(next(&mut events).await.as_deref(), Some("a"));
 }
 
 #[tokio::test]

@@ -19,14 +19,18 @@ fn get(url: &str, path: &str) -> Request<Full<Bytes>> {
     Request::get(format!("{url}{path}")).body(Full::default()).unwrap()
 }
 
-/// Says the version it was asked in; breaks on `/break` and hangs on `/hang`.
+/// Says the version it was asked in and the encoding it may answer in; breaks on `/break` and hangs on `/hang`.
 async fn parrot() -> (Server, Authority) {
     let authority = Authority::new("test").unwrap();
     let server = Server::start(&authority, |request| async move {
         match request.uri().path() {
             "/break" => Err(Broken),
             "/hang" => pending().await,
-            _ => Ok(http::Response::new(serve::whole(format!("{:?}", request.version())))),
+            _ => {
+                let encoding = request.headers().get("accept-encoding");
+                let encoding = encoding.map_or("plain", |value| value.to_str().unwrap());
+                Ok(http::Response::new(serve::whole(format!("{:?} {encoding}", request.version()))))
+            }
         }
     });
     (server.await.unwrap(), authority)
@@ -40,7 +44,7 @@ async fn both_versions_are_served() {
         let response = client.request(get(&server.url(), "/")).await.unwrap();
         assert_eq!(response.version(), version);
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(body, format!("{version:?}"));
+        assert_eq!(body, format!("{version:?} plain"));
         assert!(client.request(get(&server.url(), "/break")).await.is_err());
         assert_eq!(client.request(get(&server.url(), "/")).await.unwrap().status(), StatusCode::OK);
     }
@@ -62,6 +66,21 @@ async fn both_versions_pass_the_proxy() {
     exec.headers_mut().insert("upgrade", "websocket".parse().unwrap());
     let refused = client(proxy.ca_pem().as_bytes(), Version::HTTP_11).request(exec).await.unwrap();
     assert_eq!(refused.status(), StatusCode::NOT_IMPLEMENTED);
+}
+
+#[tokio::test]
+async fn watches_are_asked_for_in_plain() {
+    let (server, authority) = parrot().await;
+    let upstream = Upstream { url: server.url(), ca_pem: server.ca_pem().to_owned() };
+    let proxy = Proxy::start(&upstream, &authority).await.unwrap();
+    let client = client(proxy.ca_pem().as_bytes(), Version::HTTP_2);
+    let table = [("/api/v1/pods", "HTTP/1.1 gzip"), ("/api/v1/pods?watch=true", "HTTP/1.1 plain")];
+    for (path, expected) in table {
+        let mut request = get(&proxy.url(), path);
+        request.headers_mut().insert("accept-encoding", "gzip".parse().unwrap());
+        let response = client.request(request).await.unwrap();
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), expected);
+    }
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ pub struct Quiet {
 }
 
 /// A policy for `--audit-policy-file`: every request once, when it is answered, without bodies, but for what
-/// is left out on purpose.
+/// is left out on purpose. A watch is answered when it ends, so one that is still open is not in the log.
 pub fn policy(quiet: Quiet) -> String {
     let mut rules = String::new();
     if quiet.leases {
@@ -74,7 +74,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Reads a log. The API server may be writing: a last line without an end is left for another time.
+    /// Reads a log. The API server may be writing: a last line without an end is left for another time. It
+    /// starts a new file after 100 MiB unless `--audit-log-maxsize` says otherwise; only this one is read.
     pub fn read(path: &Path) -> Result<Self, AuditError> {
         let failed = |source| AuditError::Read { path: path.to_owned(), source };
         let text = fs::read(path).map_err(failed)?;

@@ -71,11 +71,12 @@ impl Tally {
 }
 
 impl Deed {
-    /// Resource and group, as in `deployments.apps`.
+    /// Resource and group, as in `deployments.apps/scale`.
     fn what(&self) -> String {
-        match self.group.as_str() {
-            "" => self.resource.clone(),
-            group => format!("{}.{group}", self.resource),
+        match (self.group.as_str(), self.resource.split_once('/')) {
+            ("", _) => self.resource.clone(),
+            (group, None) => format!("{}.{group}", self.resource),
+            (group, Some((resource, subresource))) => format!("{resource}.{group}/{subresource}"),
         }
     }
 }
@@ -97,5 +98,29 @@ impl fmt::Display for Tally {
             writeln!(f, "  {:5}  {:7}", times.all, times.refused)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_named_as_kubectl_names_them() {
+        let table = [
+            ("", "pods", "pods"),
+            ("", "pods/eviction", "pods/eviction"),
+            ("apps", "deployments", "deployments.apps"),
+            ("apps", "deployments/scale", "deployments.apps/scale"),
+        ];
+        for (group, resource, expected) in table {
+            let deed = Deed {
+                user_agent: String::new(),
+                verb: Verb::Patch,
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+            };
+            assert_eq!(deed.what(), expected);
+        }
     }
 }

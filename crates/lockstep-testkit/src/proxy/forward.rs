@@ -1,6 +1,7 @@
 //! Sends requests on to the API server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, Request, Response, Uri, Version, header, request};
@@ -8,7 +9,7 @@ use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -26,6 +27,10 @@ const HOP: [header::HeaderName; 7] = [
     header::TRANSFER_ENCODING,
     header::UPGRADE,
 ];
+
+/// How long a connection may wait to be used again: well below the API server's own patience, else a write
+/// could meet a connection that is just being closed, a fault that no rule asked for.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// An API server: where it is, and how to know it.
 #[derive(Debug, Clone)]
@@ -68,7 +73,9 @@ impl Forwarder {
             .https_only()
             .enable_http1()
             .wrap_connector(tcp);
-        Ok(Self { base, client: Client::builder(TokioExecutor::new()).build(connector) })
+        let mut client = Client::builder(TokioExecutor::new());
+        client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+        Ok(Self { base, client: client.build(connector) })
     }
 
     /// Sends a request on and waits for the head of its answer.

@@ -1,5 +1,6 @@
 //! Where one event of a watch ends and the next begins.
 
+use http::{HeaderMap, header};
 use hyper::body::Bytes;
 use serde_json::json;
 
@@ -17,8 +18,10 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    pub(super) fn of(content_type: &str) -> Self {
-        match content_type.split(';').next().map(str::trim) {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        match content_type.and_then(|value| value.split(';').next()).map(str::trim) {
+            _ if headers.contains_key(header::CONTENT_ENCODING) => Self::Chunks,
             Some("application/json") => Self::Lines,
             Some("application/vnd.kubernetes.protobuf") => Self::Lengths,
             _ => Self::Chunks,
@@ -150,10 +153,21 @@ mod tests {
 
     #[test]
     fn framing_is_known_by_content_type() {
-        assert_eq!(Framing::of("application/json"), Framing::Lines);
-        assert_eq!(Framing::of("application/json;stream=watch"), Framing::Lines);
-        assert_eq!(Framing::of("application/vnd.kubernetes.protobuf;stream=watch"), Framing::Lengths);
-        assert_eq!(Framing::of("application/cbor-seq"), Framing::Chunks);
+        let table = [
+            ("application/json", Framing::Lines),
+            ("application/json;stream=watch", Framing::Lines),
+            ("application/vnd.kubernetes.protobuf;stream=watch", Framing::Lengths),
+            ("application/cbor-seq", Framing::Chunks),
+        ];
+        let mut headers = HeaderMap::new();
+        assert_eq!(Framing::of(&headers), Framing::Chunks);
+        for (content_type, framing) in table {
+            headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+            assert_eq!(Framing::of(&headers), framing);
+        }
+        headers.insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+        headers.insert(header::CONTENT_ENCODING, "gzip".parse().unwrap());
+        assert_eq!(Framing::of(&headers), Framing::Chunks);
     }
 
     #[test]

@@ -122,8 +122,12 @@ impl Relay {
             *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
             return Ok(response);
         }
-        let (head, body) = incoming.into_parts();
+        let (mut head, body) = incoming.into_parts();
         let mut request = Request::parse(&head.method, &head.uri, &head.headers);
+        if request.verb == Verb::Watch {
+            // An API server compresses a watch that begins with a list, and nobody could tell its events apart.
+            head.headers.remove(header::ACCEPT_ENCODING);
+        }
         let body = if request.lacks_name() {
             let whole = collect(streamed(body)).await?;
             request.named_by(&whole);
@@ -155,16 +159,16 @@ impl Relay {
             Some(Fault::Refuse(refusal)) => Ok(refuse(&refusal)),
             Some(Fault::Drop) => Err(Broken),
             Some(Fault::LoseAnswer) => {
-                collect(streamed(self.send(head, body).await?.into_body())).await?;
+                finish(&request, self.send(head, body).await?).await?;
                 Err(Broken)
             }
             Some(Fault::FailApplied(refusal)) => {
-                collect(streamed(self.send(head, body).await?.into_body())).await?;
+                finish(&request, self.send(head, body).await?).await?;
                 Ok(refuse(&refusal))
             }
             Some(Fault::Duplicate) => {
                 let whole = collect(body).await?;
-                collect(streamed(self.send(head, serve::whole(whole.clone())).await?.into_body())).await?;
+                finish(&request, self.send(head, serve::whole(whole.clone())).await?).await?;
                 self.pass(request, self.send(head, serve::whole(whole)).await?)
             }
             _ => self.pass(request, self.send(head, body).await?),
@@ -182,9 +186,7 @@ impl Relay {
     fn pass(&self, request: Request, response: Response<Incoming>) -> Result<Response<Body>, Broken> {
         let (head, body) = response.into_parts();
         let body = if request.verb == Verb::Watch && head.status == StatusCode::OK {
-            let content = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-            let framing = Framing::of(content.unwrap_or_default());
-            stream::pass(&self.registry, request, framing, body)
+            stream::pass(&self.registry, request, Framing::of(&head.headers), body)
         } else {
             streamed(body)
         };
@@ -204,6 +206,17 @@ async fn collect(body: Body) -> Result<Bytes, Broken> {
         tracing::debug!(%error, "a body ended early");
         Broken
     })
+}
+
+/// Waits until a request is carried out; its answer goes nowhere. A watch has no end to wait for.
+async fn finish(request: &Request, response: Response<Incoming>) -> Result<(), Broken> {
+    let mut body = response.into_body();
+    while request.verb != Verb::Watch
+        && let Some(frame) = body.frame().await
+    {
+        frame.map_err(|_| Broken)?;
+    }
+    Ok(())
 }
 
 fn refuse(refusal: &Refusal) -> Response<Body> {

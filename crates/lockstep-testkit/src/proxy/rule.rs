@@ -200,14 +200,14 @@ impl Refusal {
 
     /// The object an API server would answer.
     pub fn status_object(&self) -> Value {
-        let mut details = json!({});
-        if let Some(seconds) = self.retry_after {
-            details["retryAfterSeconds"] = seconds.into();
-        }
-        json!({
+        let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
-            "code": self.status, "reason": self.reason, "message": self.message, "details": details,
-        })
+            "code": self.status, "reason": self.reason, "message": self.message,
+        });
+        if let Some(seconds) = self.retry_after {
+            status["details"] = json!({"retryAfterSeconds": seconds});
+        }
+        status
     }
 }
 
