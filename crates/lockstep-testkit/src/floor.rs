@@ -10,6 +10,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use lockstep_kubelet::annotations::STAND_IN;
 use serde_json::json;
 
 use crate::cluster::{Cluster, ClusterError};
@@ -82,8 +83,18 @@ fn per_second(count: usize, time: Duration) -> u64 {
 impl fmt::Display for Floor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "raw client, {} pods, {} requests at a time", self.pods, self.parallel)?;
-        writeln!(f, "  creates/s  {:>6}   all ready {:.1?} after the last", self.creates_per_second(), self.ready_after)?;
-        write!(f, "  deletes/s  {:>6}   all gone {:.1?} after the last", self.deletes_per_second(), self.gone_after)
+        writeln!(
+            f,
+            "  creates/s  {:>6}   all ready {:.1?} after the last",
+            self.creates_per_second(),
+            self.ready_after
+        )?;
+        write!(
+            f,
+            "  deletes/s  {:>6}   all gone {:.1?} after the last",
+            self.deletes_per_second(),
+            self.gone_after
+        )
     }
 }
 
@@ -100,8 +111,8 @@ fn pod(name: &str) -> Result<Pod, kube::Error> {
         "metadata": {"name": name},
         "spec": {
             "containers": [{"name": "main", "image": "floor"}],
-            "nodeSelector": {lockstep_kubelet::STAND_IN: "true"},
-            "tolerations": [{"key": lockstep_kubelet::STAND_IN, "operator": "Exists"}],
+            "nodeSelector": {STAND_IN: "true"},
+            "tolerations": [{"key": STAND_IN, "operator": "Exists"}],
         },
     });
     serde_json::from_value(manifest).map_err(kube::Error::SerdeError)

@@ -6,8 +6,11 @@ pub mod cluster;
 pub mod floor;
 pub mod pki;
 pub mod process;
+pub mod proxy;
 pub mod recorder;
 pub mod scenario;
+pub mod serve;
+pub mod webhook;
 pub mod workload;
 
 use std::io::Write;

@@ -191,7 +191,8 @@ impl Tape {
         let before = self.pods.get(&uid).map(|seen| &seen.pod);
         let now = self.now();
         let seen = view(pod, before, now);
-        let seen = Pod { member: place.member, revision: place.revision, set_revision: place.set_revision, ..seen };
+        let seen =
+            Pod { member: place.member, revision: place.revision, set_revision: place.set_revision, ..seen };
         if disrupted(pod) {
             self.taken_by_world.insert(uid.clone());
         }
@@ -245,7 +246,8 @@ impl Tape {
     /// How it has ended, if nothing is on its way.
     fn settled(&self) -> Option<End> {
         let spec = self.workload.spec();
-        let wished: u32 = spec.roles.iter().map(|role| role.replicas * role.pods()).sum::<u32>() * spec.replicas;
+        let wished: u32 =
+            spec.roles.iter().map(|role| role.replicas * role.pods()).sum::<u32>() * spec.replicas;
         let still = self.pods.values().all(|seen| seen.pod.is_ready());
         if !still || self.pods.len() != wished as usize {
             return None;

@@ -10,6 +10,7 @@ use lockstep_core::promises::Promise;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::Subject;
 use lockstep_core::time::Millis;
+use lockstep_kubelet::annotations::STAND_IN;
 use serde_json::{Map, Value, json};
 
 /// Says of a pod which template it was made from, whatever its controller calls it.
@@ -143,15 +144,16 @@ impl Workload {
             annotations.entry(name).or_insert_with(|| json!(value));
         }
         let selector = object(&mut template["spec"]["nodeSelector"]);
-        selector.insert(lockstep_kubelet::STAND_IN.to_owned(), json!("true"));
-        template["spec"]["tolerations"] = json!([{"key": lockstep_kubelet::STAND_IN, "operator": "Exists"}]);
+        selector.insert(STAND_IN.to_owned(), json!("true"));
+        template["spec"]["tolerations"] = json!([{"key": STAND_IN, "operator": "Exists"}]);
         manifest
     }
 
     /// Where a pod stands, if it belongs to this workload.
     pub fn place(&self, pod: &k8s::Pod, slots: &mut Slots) -> Option<Place> {
         let role = self.spec.roles.first()?;
-        let owner = pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+        let owner =
+            pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
         let instance = match self.kind {
             Kind::StatefulSet if owner.kind == "StatefulSet" && owner.name == self.name() => {
                 pod.metadata.name.as_deref()?.strip_prefix(self.name())?.strip_prefix('-')?.parse().ok()?

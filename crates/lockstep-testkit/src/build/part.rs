@@ -158,6 +158,9 @@ mod tests {
     #[test]
     fn an_unknown_part_is_answered_with_those_there_are() {
         let error = "kwok".parse::<Part>().expect_err("no such part");
-        assert_eq!(error, "\"kwok\" is none of the parts there are: kubernetes, leaderworkerset, kruise, karmada");
+        assert_eq!(
+            error,
+            "\"kwok\" is none of the parts there are: kubernetes, leaderworkerset, kruise, karmada"
+        );
     }
 }

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use kube::config::Kubeconfig;
+use lockstep_kubelet::{NodeGroup, Options};
 
 use super::access::client_from;
 use super::component::Setting;
+use super::guest::Guest;
 use super::{Cluster, ClusterError, Component, ControlPlane, files, ports};
 use crate::build::{Part, Programs};
 use crate::pki::Authority;
@@ -28,11 +30,19 @@ pub struct Builder {
     gangs: bool,
     node_grace: Duration,
     without: Vec<Component>,
+    nodes: Vec<NodeGroup>,
+    kubelet: Options,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { gangs: false, node_grace: Duration::from_secs(3600), without: Vec::new() }
+        Self {
+            gangs: false,
+            node_grace: Duration::from_secs(3600),
+            without: Vec::new(),
+            nodes: Vec::new(),
+            kubelet: Options::default(),
+        }
     }
 }
 
@@ -56,11 +66,29 @@ impl Builder {
         self
     }
 
+    /// Gives it nodes, played by a kubelet stand-in.
+    pub fn nodes(mut self, group: NodeGroup) -> Self {
+        self.nodes.push(group);
+        self
+    }
+
+    /// Sets the stand-in up differently.
+    pub fn kubelet(mut self, options: Options) -> Self {
+        self.kubelet = options;
+        self
+    }
+
     /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set.
     pub async fn start(self) -> Result<Cluster, ClusterError> {
-        if let Some(kubeconfig) = std::env::var_os("LOCKSTEP_KUBECONFIG") {
-            return connect(Path::new(&kubeconfig)).await;
-        }
+        let cluster = match std::env::var_os("LOCKSTEP_KUBECONFIG") {
+            Some(kubeconfig) => connect(Path::new(&kubeconfig)).await?,
+            None => self.start_our_own().await?,
+        };
+        let Self { nodes, kubelet, .. } = self;
+        if nodes.is_empty() { Ok(cluster) } else { cluster.with_nodes(&nodes, kubelet).await }
+    }
+
+    async fn start_our_own(&self) -> Result<Cluster, ClusterError> {
         // Building blocks for minutes, and other tests of the program may want to go on.
         let programs = tokio::task::spawn_blocking(|| Programs::of(Part::Kubernetes, &mut say)).await;
         let programs = programs.map_err(ClusterError::access("build the control plane"))??;
@@ -105,17 +133,8 @@ impl Builder {
         let running = Mutex::new(BTreeMap::new());
         let (gangs, node_grace) = (self.gangs, self.node_grace);
         let kubeconfig = dir.join("admin.kubeconfig");
-        let ours = ControlPlane {
-            supervisor,
-            running,
-            programs,
-            authority,
-            access,
-            dir,
-            ports,
-            gangs,
-            node_grace,
-        };
+        let ours =
+            ControlPlane { supervisor, running, programs, authority, access, dir, ports, gangs, node_grace };
         for component in [Component::Etcd, Component::ApiServer] {
             ours.start(component)?;
         }
@@ -128,7 +147,7 @@ impl Builder {
         for component in others() {
             ours.wait_until_listening(component).await?;
         }
-        Ok(Cluster { client, kubeconfig, ours: Some(ours) })
+        Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: Some(ours) })
     }
 }
 
@@ -141,7 +160,8 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
     let what = kubeconfig.display().to_string();
     let config = Kubeconfig::read_from(kubeconfig).map_err(ClusterError::access(&what))?;
     let client = client_from(config, AGENT, &what).await?;
-    Ok(Cluster { client, kubeconfig: kubeconfig.to_owned(), ours: None })
+    let guest = Some(Guest::default());
+    Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None })
 }
 
 /// A folder no other cluster has, in the folder for temporary files.

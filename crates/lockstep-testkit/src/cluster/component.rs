@@ -148,7 +148,8 @@ impl Setting<'_> {
     fn scheduler(&self) -> Vec<String> {
         let mut arguments = self.client_of("scheduler", self.ports.scheduler);
         // The configuration file holds the kubeconfig, too, and then the flag may not.
-        arguments.retain(|argument| !argument.starts_with("--kubeconfig=") && !argument.starts_with("--leader"));
+        arguments
+            .retain(|argument| !argument.starts_with("--kubeconfig=") && !argument.starts_with("--leader"));
         arguments.push(format!("--config={}", self.file("scheduler.yaml")));
         arguments
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::component::Setting;
 use super::{Access, ClusterError, Credential};
-use crate::audit;
+use crate::audit::{self, Quiet};
 use crate::pki::{self, Authority};
 
 /// Whoever has a token from the start: name and user.
@@ -27,10 +27,8 @@ pub(super) fn write(setting: &Setting<'_>, authority: &Authority) -> Result<Acce
         let digest = Sha256::digest(format!("{name} {signing}").as_bytes());
         digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     };
-    let tokens: String = USERS
-        .iter()
-        .map(|(name, user)| format!("{},{user},{user},system:masters\n", token(name)))
-        .collect();
+    let tokens: String =
+        USERS.iter().map(|(name, user)| format!("{},{user},{user},system:masters\n", token(name))).collect();
     let files = [
         ("ca.crt", authority.certificate_pem()),
         ("api.crt", &serving.certificate_pem),
@@ -38,7 +36,7 @@ pub(super) fn write(setting: &Setting<'_>, authority: &Authority) -> Result<Acce
         ("tokens.key", &signing),
         ("tokens.pub", &public),
         ("tokens.csv", &tokens),
-        ("audit-policy.yaml", audit::POLICY),
+        ("audit-policy.yaml", &audit::policy(Quiet::default())),
         ("scheduler.yaml", &setting.scheduler_file()),
     ];
     for (name, text) in files {

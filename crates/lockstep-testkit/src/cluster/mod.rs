@@ -4,6 +4,7 @@ mod access;
 mod builder;
 mod component;
 mod files;
+mod guest;
 mod ports;
 
 use std::collections::BTreeMap;
@@ -11,13 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockstep_kubelet::{Kubelet, NodeGroup, Options};
+
 pub use self::access::{Access, Credential};
 pub use self::builder::Builder;
 pub use self::component::Component;
 use self::component::{Ports, Setting};
+use self::guest::Guest;
+use crate::audit::Audit;
 use crate::build::{BuildError, Programs};
 use crate::pki::{Authority, PkiError};
 use crate::process::{Process, Supervisor};
+use crate::proxy::{Proxy, Upstream};
 
 /// How long a component may take to answer.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -110,8 +116,11 @@ impl ClusterError {
 
 /// A cluster: its own, or the user's.
 pub struct Cluster {
+    // First, so that it stops asking before nobody answers.
+    kubelet: Option<Kubelet>,
     client: kube::Client,
     kubeconfig: PathBuf,
+    guest: Option<Guest>,
     ours: Option<ControlPlane>,
 }
 
@@ -167,9 +176,37 @@ impl Cluster {
         self.ours.as_ref().map(|ours| &ours.authority)
     }
 
-    /// Where the API server writes its audit log, if the cluster is our own.
-    pub fn audit_log(&self) -> Option<PathBuf> {
-        self.ours.as_ref().map(|ours| ours.dir.join("audit.log"))
+    /// What the API server's audit log says so far.
+    pub fn audit(&self) -> Result<Audit, ClusterError> {
+        let ours = self.ours(Component::ApiServer)?;
+        Audit::read(&ours.dir.join("audit.log")).map_err(ClusterError::access("read the audit log"))
+    }
+
+    /// A proxy before the API server, where faults can be played.
+    pub async fn proxy(&self) -> Result<Proxy, ClusterError> {
+        let ours = self.ours(Component::ApiServer)?;
+        let Access { url, ca_pem, .. } = ours.access.clone();
+        let proxy = Proxy::start(&Upstream { url, ca_pem }, &ours.authority).await;
+        proxy.map_err(ClusterError::access("put a proxy before the API server"))
+    }
+
+    /// The kubelet stand-in, if the cluster has nodes.
+    pub fn kubelet(&self) -> Option<&Kubelet> {
+        self.kubelet.as_ref()
+    }
+
+    async fn with_nodes(mut self, groups: &[NodeGroup], options: Options) -> Result<Self, ClusterError> {
+        let client = match &self.ours {
+            Some(ours) => ours.access.client("lockstep-kubelet").await?,
+            None => self.client(),
+        };
+        for group in groups {
+            let group = self.guest.as_mut().map_or_else(|| group.clone(), |guest| guest.host(group));
+            let created = group.create(&client).await;
+            created.map_err(ClusterError::api(format!("create nodes {}", group.prefix)))?;
+        }
+        self.kubelet = Some(Kubelet::start(client, options));
+        Ok(self)
     }
 
     /// The folder with everything of the cluster, if it is our own.
@@ -220,6 +257,15 @@ impl Cluster {
 
     fn ours(&self, component: Component) -> Result<&ControlPlane, ClusterError> {
         self.ours.as_ref().ok_or(ClusterError::NotOurs { component })
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(guest) = self.guest.take() {
+            drop(self.kubelet.take());
+            guest.leave(&self.kubeconfig);
+        }
     }
 }
 

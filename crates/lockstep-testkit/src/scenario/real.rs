@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{
+    ApiResource, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+};
 use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::{End, Subject};
+use lockstep_kubelet::annotations::PREFIX;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -64,14 +67,8 @@ impl Stage {
         let made = made.map_err(ClusterError::api("create a namespace"))?;
         let (shortest, longest) = scenario.starts_in;
         let behaviour = BTreeMap::from([
-            (
-                lockstep_kubelet::READY_AFTER.to_owned(),
-                format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis()),
-            ),
-            (
-                lockstep_kubelet::TERMINATES_AFTER.to_owned(),
-                format!("{}ms", scenario.terminates_in.as_millis()),
-            ),
+            (annotation("ready-after"), format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis())),
+            (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
         Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), behaviour })
     }
@@ -108,6 +105,11 @@ impl Stage {
     }
 }
 
+/// An annotation the kubelet stand-in understands.
+fn annotation(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
 fn resource_of(kind: Kind) -> ApiResource {
     let (group, version, kind, plural) = match kind {
         Kind::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
@@ -126,7 +128,7 @@ async fn evict(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error
 
 /// The containers exit once, and the kubelet starts them again.
 async fn crash(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error> {
-    let annotations = json!({lockstep_kubelet::CRASH_AFTER: "0s", lockstep_kubelet::CRASHES: "1"});
+    let annotations = json!({annotation("crash-after"): "0s", annotation("crashes"): "1"});
     let patch = json!({"metadata": {"uid": uid, "annotations": annotations}});
     pods.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }

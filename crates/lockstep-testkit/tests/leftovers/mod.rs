@@ -25,8 +25,7 @@ pub struct Traces {
 
 impl Traces {
     pub fn of(cluster: &Cluster) -> Self {
-        let all =
-            [Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler];
+        let all = [Component::Etcd, Component::ApiServer, Component::ControllerManager, Component::Scheduler];
         Self {
             dir: cluster.dir().expect("our own").to_owned(),
             processes: all.into_iter().filter_map(|component| cluster.process_id(component)).collect(),
