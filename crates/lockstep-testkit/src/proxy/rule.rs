@@ -60,7 +60,8 @@ pub struct Which {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// This object, or with a star at the end every object whose name starts like that. An object that is
-    /// created without a name goes by its `generateName`.
+    /// created without a name goes by its `generateName`; one that is created in protobuf, as Kubernetes' own
+    /// controllers do, has no name here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The user agent contains this.
