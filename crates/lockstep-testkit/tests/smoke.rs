@@ -1,0 +1,148 @@
+//! One scenario for all worlds: a StatefulSet of twenty, rolled one by one.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use lockstep_core::number::IntOrPercent;
+use lockstep_core::promises::Promise;
+use lockstep_core::simulate::faults::Blow;
+use lockstep_core::simulate::trace::{By, End, What};
+use lockstep_kubelet::NodeGroup;
+use lockstep_testkit::Cluster;
+use lockstep_testkit::scenario::{Scenario, Verdict, World};
+
+const MOMENT: Duration = Duration::from_millis(50);
+
+fn stateful_set(image: &str, rolling: &str) -> String {
+    format!(
+        "apiVersion: apps/v1
+kind: StatefulSet
+metadata: {{name: web}}
+spec:
+  replicas: 20
+  serviceName: web
+  podManagementPolicy: Parallel
+  selector: {{matchLabels: {{app: web}}}}
+  updateStrategy: {{type: RollingUpdate, rollingUpdate: {rolling}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec: {{containers: [{{name: main, image: {image:?}}}]}}
+"
+    )
+}
+
+fn deployment(image: &str, rolling: &str) -> String {
+    format!(
+        "apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: api}}
+spec:
+  replicas: 10
+  selector: {{matchLabels: {{app: api}}}}
+  strategy: {{type: RollingUpdate, rollingUpdate: {rolling}}}
+  template:
+    metadata: {{labels: {{app: api}}}}
+    spec: {{containers: [{{name: main, image: {image:?}}}]}}
+"
+    )
+}
+
+/// Plays a scenario in the simulation and on a real cluster.
+async fn everywhere(scenario: &Scenario, check: impl Fn(&Verdict)) {
+    check(&scenario.play(&World::Simulation).await.expect("played"));
+    let nodes = NodeGroup::new("node", 3);
+    let Some(cluster) = Cluster::builder().nodes(nodes).start_or_skip().await else { return };
+    check(&scenario.play(&World::Cluster(&cluster)).await.expect("played"));
+}
+
+fn deletes(verdict: &Verdict, who: By) -> usize {
+    let by = |what: &What| matches!(what, What::Delete { by, .. } if *by == who);
+    verdict.events.iter().filter(|event| by(&event.what)).count()
+}
+
+#[tokio::test]
+async fn twenty_are_rolled_one_by_one() {
+    let one = "{maxUnavailable: 1}";
+    let scenario = Scenario::given(&stateful_set("web:1", one))
+        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", one)))
+        .expect("a scenario")
+        .starting_in(MOMENT, 3 * MOMENT)
+        .terminating_in(MOMENT);
+    everywhere(&scenario, |verdict| {
+        verdict.assert_kept();
+        assert_eq!(deletes(verdict, By::Engine), 20);
+        // The judge can say no: nobody promised that all twenty stay.
+        let broken = verdict.judged_against(|spec| {
+            spec.roles[0].strategy.max_unavailable = IntOrPercent::Int(0);
+        });
+        assert_eq!(broken.len(), 20);
+        assert!(broken.iter().all(|broken| broken.promise == Promise::Floor), "{broken:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_partition_stops_it_half_way() {
+    let scenario = Scenario::given(&stateful_set("web:1", "{maxUnavailable: 1}"))
+        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", "{partition: 12}")))
+        .expect("a scenario")
+        .starting_in(MOMENT, MOMENT)
+        .ends(End::PartitionReached);
+    everywhere(&scenario, |verdict| {
+        verdict.assert_kept();
+        assert_eq!(deletes(verdict, By::Engine), 8);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_eviction_in_the_middle_is_the_world_s_doing() {
+    let one = "{maxUnavailable: 1}";
+    let scenario = Scenario::given(&stateful_set("web:1", one))
+        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", one)))
+        .expect("a scenario")
+        .starting_in(4 * MOMENT, 4 * MOMENT)
+        .strike(10 * MOMENT, "web", 0, Blow::Evict);
+    everywhere(&scenario, |verdict| {
+        verdict.assert_kept();
+        assert_eq!(deletes(verdict, By::World), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deployment_is_held_to_a_floor_nobody_told_it() {
+    let half = "{maxUnavailable: 50%, maxSurge: 0}";
+    let scenario = Scenario::given(&deployment("api:1", half))
+        .and_then(|scenario| scenario.change(Duration::ZERO, &deployment("api:2", half)))
+        .expect("a scenario")
+        .starting_in(MOMENT, 3 * MOMENT);
+    everywhere(&scenario, |verdict| {
+        verdict.assert_kept();
+        let broken = verdict.judged_against(|spec| {
+            spec.roles[0].strategy.max_unavailable = IntOrPercent::Int(1);
+        });
+        assert!(broken.iter().any(|broken| broken.promise == Promise::Floor), "{broken:?}");
+    })
+    .await;
+}
+
+/// Not started, not stopped, and nothing left in it.
+#[tokio::test]
+async fn the_same_on_a_cluster_of_the_user_s_own() {
+    if std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
+        return;
+    }
+    let Some(cluster) = Cluster::builder().start_or_skip().await else { return };
+    let program = std::env::current_exe().expect("this program");
+    let mut run = tokio::process::Command::new(program);
+    run.args(["a_partition_stops_it_half_way", "--exact"]).env("LOCKSTEP_KUBECONFIG", cluster.kubeconfig());
+    let ran = run.output().await.expect("ran");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+
+    let nodes: Api<Node> = Api::all(cluster.client());
+    assert_eq!(nodes.list(&Default::default()).await.expect("still there").items.len(), 0);
+    let wrote = cluster.audit().expect("a log").tally().of_agent("lockstep-testkit");
+    assert!(wrote > 0, "it was played somewhere else");
+}
