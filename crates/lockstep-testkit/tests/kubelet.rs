@@ -1,15 +1,19 @@
 //! The kubelet stand-in on a real API server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, ResourceExt};
+use lockstep_kubelet::pod::PodView;
 use lockstep_kubelet::{NodeGroup, Options};
 use lockstep_testkit::{Cluster, say};
 use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 const PODS: usize = 1000;
 const ROUNDS: usize = 10;
@@ -28,39 +32,65 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
-/// Deletes the pod of this name, and creates another as soon as the API server lets it.
-async fn replace(api: &Api<Pod>, name: &str, node: &str, old: Option<&String>) -> String {
+/// Everybody who is there, kept by a watch: UID and readiness by name.
+struct RollCall {
+    there: watch::Receiver<BTreeMap<String, (String, bool)>>,
+    watching: JoinHandle<()>,
+}
+
+impl RollCall {
+    fn start(client: kube::Client) -> Self {
+        let (told, there) = watch::channel(BTreeMap::new());
+        let watching = tokio::spawn(async move {
+            let pods: Api<PodView> = Api::namespaced(client, "default");
+            let mut events = watcher(pods, watcher::Config::default()).boxed();
+            while let Some(event) = events.next().await {
+                told.send_modify(|there: &mut BTreeMap<_, _>| match event.expect("an event") {
+                    Event::Apply(pod) | Event::InitApply(pod) => {
+                        let ready =
+                            pod.status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True");
+                        let name = pod.name_any();
+                        there.insert(name, (pod.metadata.uid.unwrap_or_default(), ready));
+                    }
+                    Event::Delete(pod) => drop(there.remove(&pod.name_any())),
+                    Event::Init | Event::InitDone => {}
+                });
+            }
+        });
+        Self { there, watching }
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn(&BTreeMap<String, (String, bool)>) -> bool) {
+        let mut there = self.there.clone();
+        let waiting = tokio::time::timeout(Duration::from_secs(120), there.wait_for(holds));
+        assert!(waiting.await.is_ok(), "{what}");
+    }
+
+    async fn all_ready(&self, expected: &BTreeMap<String, String>) {
+        self.until("not all are ready", |there| {
+            there.len() == expected.len()
+                && expected.iter().all(|(name, uid)| there.get(name) == Some(&(uid.clone(), true)))
+        })
+        .await;
+    }
+}
+
+impl Drop for RollCall {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+/// Deletes the pod of this name, and creates another the moment it is gone.
+async fn replace(api: &Api<Pod>, roll: &RollCall, name: &str, node: &str, old: Option<&String>) -> String {
     if let Some(uid) = old {
         let preconditions = Preconditions { uid: Some(uid.clone()), ..Preconditions::default() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         api.delete(name, &parameters).await.expect("deleted");
+        roll.until("never gone", |there| !there.contains_key(name)).await;
     }
-    loop {
-        match api.create(&PostParams::default(), &pod(name, node)).await {
-            Ok(made) => return made.metadata.uid.expect("a UID"),
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
-async fn all_ready(api: &Api<Pod>, expected: &BTreeMap<String, String>) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let list = api.list(&ListParams::default()).await.expect("a list").items;
-        let name = |pod: &Pod| (pod.metadata.name.clone(), pod.metadata.uid.clone());
-        let there: BTreeSet<_> = list.iter().map(name).collect();
-        for (name, uid) in expected {
-            assert!(there.contains(&(Some(name.clone()), Some(uid.clone()))), "{name} is lost");
-        }
-        if list.len() == expected.len() && list.iter().all(is_ready) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{} ready", list.iter().filter(|pod| is_ready(pod)).count());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let made = api.create(&PostParams::default(), &pod(name, node)).await.expect("created");
+    made.metadata.uid.expect("a UID")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,26 +98,27 @@ async fn a_thousand_pods_replaced_ten_times_under_their_names_none_lost_none_rev
     let nodes = NodeGroup::new("node", 10).with_capacity("pods", "200");
     let Some(cluster) = Cluster::builder().nodes(nodes).start_or_skip().await else { return };
     let api: Api<Pod> = Api::namespaced(cluster.client(), "default");
+    let roll = RollCall::start(cluster.client());
     let mut standing: BTreeMap<String, String> = BTreeMap::new();
     let began = Instant::now();
     for _ in 0..=ROUNDS {
         let replacing = stream::iter(0..PODS).map(|i| {
             let (name, node) = (format!("pod-{i}"), format!("node-{}", i % 10));
-            let (api, old) = (&api, standing.get(&name));
+            let (api, roll, old) = (&api, &roll, standing.get(&name));
             async move {
-                let uid = replace(api, &name, &node, old).await;
+                let uid = replace(api, roll, &name, &node, old).await;
                 (name, uid)
             }
         });
         standing = replacing.buffer_unordered(AT_A_TIME).collect().await;
-        all_ready(&api, &standing).await;
+        roll.all_ready(&standing).await;
     }
     let took = began.elapsed();
     let kubelet = cluster.kubelet().expect("nodes").counters();
     say(&format!("{PODS} pods replaced {ROUNDS} times in {took:.1?}; {kubelet:?}"));
     // What could still go wrong goes wrong late: a delete meant for an earlier pod of the name.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    all_ready(&api, &standing).await;
+    roll.all_ready(&standing).await;
 }
 
 #[tokio::test]
