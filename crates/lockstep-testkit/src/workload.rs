@@ -10,7 +10,7 @@ use lockstep_core::promises::Promise;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::Subject;
 use lockstep_core::time::Millis;
-use lockstep_kubelet::annotations::STAND_IN;
+use lockstep_kubelet::annotations::{PREFIX, STAND_IN};
 use serde_json::{Map, Value, json};
 
 /// Says of a pod which template it was made from, whatever its controller calls it.
@@ -100,6 +100,13 @@ impl Workload {
     /// What it promises.
     pub fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    /// The revision that will never run, if its template tells the kubelet stand-in that its image is missing.
+    pub fn never_ready(&self) -> Option<Revision> {
+        let annotations = &self.manifest["spec"]["template"]["metadata"]["annotations"];
+        let missing = annotations[format!("{PREFIX}image")] == "missing";
+        self.spec.roles.first().filter(|_| missing).map(|role| role.revision)
     }
 
     /// The promises its controller makes. Without ordinals there is none about them; what Lockstep alone

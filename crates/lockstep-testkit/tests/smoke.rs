@@ -10,7 +10,7 @@ use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::{By, End, What};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
-use lockstep_testkit::scenario::{Scenario, Verdict, World};
+use lockstep_testkit::scenario::{Scenario, Verdict};
 
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -48,12 +48,9 @@ spec:
     )
 }
 
-/// Plays a scenario in the simulation and on a real cluster.
 async fn everywhere(scenario: &Scenario, check: impl Fn(&Verdict)) {
-    check(&scenario.play(&World::Simulation).await.expect("played"));
-    let nodes = NodeGroup::new("node", 3);
-    let Some(cluster) = Cluster::builder().nodes(nodes).start_or_skip().await else { return };
-    check(&scenario.play(&World::Cluster(&cluster)).await.expect("played"));
+    let cluster = Cluster::builder().nodes(NodeGroup::new("node", 3));
+    scenario.everywhere(cluster, check).await.expect("played");
 }
 
 fn deletes(verdict: &Verdict, who: By) -> usize {
@@ -107,6 +104,26 @@ async fn an_eviction_in_the_middle_is_the_world_s_doing() {
     everywhere(&scenario, |verdict| {
         verdict.assert_kept();
         assert_eq!(deletes(verdict, By::World), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_missing_costs_one_and_is_taken_back() {
+    let (good, bad) =
+        (stateful_set("web:1", "{maxUnavailable: 1}"), stateful_set("web:2", "{maxUnavailable: 1}"));
+    let bad = bad.replace(
+        "labels: {app: web}}",
+        "labels: {app: web}, annotations: {kubelet.lockstep.dev/image: missing}}",
+    );
+    let scenario = Scenario::given(&good)
+        .and_then(|scenario| scenario.change(Duration::ZERO, &bad))
+        .and_then(|scenario| scenario.change(20 * MOMENT, &good))
+        .expect("a scenario")
+        .starting_in(MOMENT, MOMENT);
+    everywhere(&scenario, |verdict| {
+        verdict.assert_kept();
+        assert_eq!(deletes(verdict, By::Engine), 2, "one for the new image, one to take it back");
     })
     .await;
 }

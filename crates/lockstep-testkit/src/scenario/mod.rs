@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use lockstep_core::names::RoleName;
 use lockstep_core::simulate::faults::Blow;
-use lockstep_core::simulate::trace::{End, Subject};
+use lockstep_core::simulate::trace::{End, Event, Subject};
 
 pub use self::verdict::{Verdict, judge};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Builder, Cluster, ClusterError};
 use crate::workload::{Workload, WorkloadError};
 
 /// A rollout to be played.
@@ -121,7 +121,27 @@ impl Scenario {
         }
     }
 
-    fn verdict(&self, events: Vec<lockstep_core::simulate::trace::Event>, end: End) -> Verdict {
-        Verdict::new(events, self.given.promises(), end, self.ends)
+    /// Plays it in every world there is, and has each verdict checked: in the simulation, and on a cluster that
+    /// is started for it. `LOCKSTEP_WORLD` picks one of them.
+    ///
+    /// # Panics
+    /// If `LOCKSTEP_WORLD` names no world, or a cluster cannot be started.
+    pub async fn everywhere(&self, cluster: Builder, check: impl Fn(&Verdict)) -> Result<(), ScenarioError> {
+        let wanted = std::env::var("LOCKSTEP_WORLD").unwrap_or_else(|_| "all".to_owned());
+        let known = ["all", "simulation", "cluster"].contains(&wanted.as_str());
+        assert!(known, "LOCKSTEP_WORLD is {wanted:?}, and the worlds are simulation, cluster and all");
+        if wanted != "cluster" {
+            check(&self.play(&World::Simulation).await?);
+        }
+        if wanted != "simulation"
+            && let Some(cluster) = cluster.start_or_skip().await
+        {
+            check(&self.play(&World::Cluster(&cluster)).await?);
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, world: &'static str, events: Vec<Event>, end: End) -> Verdict {
+        Verdict::new(world, events, self.given.promises(), end, self.ends)
     }
 }

@@ -46,7 +46,7 @@ pub(super) async fn play(scenario: &Scenario, cluster: &Cluster) -> Result<Verdi
     let end = recorder.until_settled(left).await;
     let (events, _) = recorder.finish(end);
     stage.clear().await?;
-    Ok(scenario.verdict(events, end))
+    Ok(scenario.verdict("cluster", events, end))
 }
 
 /// A namespace of its own on the cluster.

@@ -26,7 +26,10 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
     for (after, happening) in &scenario.happenings {
         let after = millis(*after);
         match happening {
-            Happening::Change(workload) => model.changes.push((after, workload.spec().clone())),
+            Happening::Change(workload) => {
+                model.faults.never_ready.extend(workload.never_ready());
+                model.changes.push((after, workload.spec().clone()));
+            }
             Happening::Strike { of, blow } => {
                 model.faults.strikes.push(Strike { after, of: of.clone(), by: *blow });
             }
@@ -34,7 +37,7 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
     }
     let mut events = Vec::new();
     let outcome = simulate::run(&model, &mut |event| events.push(event));
-    scenario.verdict(events, outcome.end)
+    scenario.verdict("simulation", events, outcome.end)
 }
 
 fn millis(time: Duration) -> Millis {

@@ -9,6 +9,8 @@ use lockstep_core::simulate::trace::{End, Event, What};
 /// What became of a scenario: the trace, and what it says about the promises.
 #[derive(Debug)]
 pub struct Verdict {
+    /// The world it was played in.
+    pub world: &'static str,
     /// Everything that happened.
     pub events: Vec<Event>,
     /// The promises that were broken.
@@ -29,9 +31,15 @@ pub fn judge(events: &[Event], promises: &[Promise]) -> Vec<Broken> {
 }
 
 impl Verdict {
-    pub(super) fn new(events: Vec<Event>, promises: &'static [Promise], end: End, expected: End) -> Self {
+    pub(super) fn new(
+        world: &'static str,
+        events: Vec<Event>,
+        promises: &'static [Promise],
+        end: End,
+        expected: End,
+    ) -> Self {
         let broken = judge(&events, promises);
-        Self { events, broken, end, promises, expected }
+        Self { world, events, broken, end, promises, expected }
     }
 
     /// The same history, held against promises nobody made: `tighten` changes every wish in it.
@@ -51,7 +59,8 @@ impl Verdict {
     /// With the broken promises and the last events.
     pub fn assert_kept(&self) {
         let kept = self.broken.is_empty() && self.end == self.expected;
-        assert!(kept, "ended {:?}, expected {:?}\n{}", self.end, self.expected, self.report());
+        let (world, end, expected) = (self.world, self.end, self.expected);
+        assert!(kept, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report());
     }
 
     /// The broken promises and the last events, for people.
