@@ -227,6 +227,17 @@ async fn bad_annotations_are_complained_about_once_and_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_complaint_that_could_not_be_written_is_made_later() {
+    let fake = Fake::new();
+    let kubelet = fake.kubelet();
+    pass(100).await;
+    fake.fail(2, 500);
+    fake.create("web-0", &[("ready-after", "soon")]);
+    pass(10_000).await;
+    assert_eq!((fake.all("events").len(), kubelet.counters().complaints), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_profile_can_change_while_pods_live() {
     let fake = Fake::new();
     let failing = json!([{"selector": {"matchLabels": {"name": "b"}}, "behaviour": {"image": "missing"}}]);

@@ -20,6 +20,7 @@ use super::nodes::{Alive, Nodes};
 use super::pods::Pods;
 use super::timers::{Key, Timers};
 use super::writes::{self, Outcome, Target};
+use crate::annotations::BadAnnotation;
 use crate::clock::Clock;
 use crate::pod::{Addresses, Next, PodView, StatusChange, step};
 use crate::profile::Profile;
@@ -38,7 +39,7 @@ enum Done {
     Patched { uid: String, is_start: bool, outcome: Outcome<PodView> },
     Finished { uid: String, outcome: Outcome<()> },
     Node { name: String, outcome: Outcome<()> },
-    Complained(kube::Result<()>),
+    Complained { uid: String, bad: BadAnnotation, result: kube::Result<()> },
 }
 
 /// What the stand-in needs from outside.
@@ -265,7 +266,11 @@ impl Desk {
         let Some(tracked) = self.pods.get_mut(uid) else { return };
         for bad in std::mem::take(&mut tracked.bad) {
             let (client, event) = (self.client.clone(), complaint::event(&tracked.view, &bad, now));
-            self.writes.push(Box::pin(async move { Done::Complained(complaint::say(client, event).await) }));
+            let uid = uid.to_owned();
+            self.writes.push(Box::pin(async move {
+                let result = complaint::say(client, event).await;
+                Done::Complained { uid, bad, result }
+            }));
         }
     }
 
@@ -278,8 +283,15 @@ impl Desk {
                 tracing::debug!(name, ?outcome, "the node's status was not written");
                 self.timers.set(later(self.clock.now(), AFTER_CONFLICT.0), Key::Node(name));
             }
-            Done::Complained(Ok(())) => count(&self.tally.complaints),
-            Done::Complained(Err(error)) => tracing::debug!(%error, "the event was not written"),
+            Done::Complained { result: Ok(()), .. } => count(&self.tally.complaints),
+            Done::Complained { uid, bad, result: Err(error) } => {
+                tracing::debug!(%error, "the event was not written");
+                let at = later(self.clock.now(), AFTER_FAILURE.1);
+                if let Some(tracked) = self.pods.get_mut(&uid) {
+                    tracked.bad.push(bad);
+                    self.wake(uid, at);
+                }
+            }
         }
     }
 
