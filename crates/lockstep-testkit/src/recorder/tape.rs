@@ -1,0 +1,325 @@
+//! From watch events to the trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::runtime::watcher::Event as Watched;
+use lockstep_core::model::Spec;
+use lockstep_core::names::RoleName;
+use lockstep_core::revision::Revision;
+use lockstep_core::simulate::record;
+use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
+use lockstep_core::snapshot::Pod;
+use lockstep_core::time::Time;
+
+use crate::workload::{Slots, Workload};
+
+/// A pod that stands.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub name: String,
+    pub of: Subject,
+    pub pod: Pod,
+}
+
+/// What was seen so far, and what of it was written down.
+#[derive(Debug)]
+pub(super) struct Tape {
+    started: Instant,
+    workload: Workload,
+    slots: Slots,
+    pub pods: BTreeMap<String, Seen>,
+    pub taken_by_world: BTreeSet<String>,
+    instances: record::Recorder,
+    stable: BTreeMap<RoleName, Revision>,
+    listing: Vec<k8s::Pod>,
+    pub events: Vec<Event>,
+    pub interruptions: Vec<String>,
+}
+
+impl Tape {
+    pub fn new(workload: Workload) -> Self {
+        Self {
+            started: Instant::now(),
+            workload,
+            slots: Slots::default(),
+            pods: BTreeMap::new(),
+            taken_by_world: BTreeSet::new(),
+            instances: record::Recorder::default(),
+            stable: BTreeMap::new(),
+            listing: Vec::new(),
+            events: Vec::new(),
+            interruptions: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub fn say(&mut self, what: What) {
+        let t = self.now().0;
+        self.events.push(Event { t, what });
+    }
+
+    pub fn wish(&mut self, workload: &Workload) {
+        let spec = workload.spec().clone();
+        let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
+        if self.settled() == Some(End::Complete) {
+            self.stable = revisions(self.workload.spec());
+        }
+        self.workload = workload.clone();
+        let stable = self.stable.clone();
+        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: 0 })));
+    }
+
+    pub fn take(&mut self, event: Watched<k8s::Pod>) {
+        match event {
+            Watched::Init => self.listing.clear(),
+            Watched::InitApply(pod) => self.listing.push(pod),
+            Watched::InitDone => {
+                // What is gone goes first: a namesake may stand in its place.
+                let listed = std::mem::take(&mut self.listing);
+                let is_listed =
+                    |uid: &String| listed.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+                let lost: Vec<String> = self.pods.keys().filter(|uid| !is_listed(uid)).cloned().collect();
+                for uid in &lost {
+                    self.gone(uid);
+                }
+                for pod in &listed {
+                    self.see(pod);
+                }
+            }
+            Watched::Apply(pod) => self.see(&pod),
+            Watched::Delete(pod) => {
+                self.see(&pod);
+                self.gone(pod.metadata.uid.as_deref().unwrap_or_default());
+            }
+        }
+    }
+
+    fn see(&mut self, pod: &k8s::Pod) {
+        let Some(place) = self.workload.place(pod, &mut self.slots) else { return };
+        let Some(uid) = pod.metadata.uid.clone() else { return };
+        let name = pod.metadata.name.clone().unwrap_or_default();
+        let before = self.pods.get(&uid).map(|seen| &seen.pod);
+        let now = self.now();
+        let seen = view(pod, before, now);
+        let seen =
+            Pod { member: place.member, revision: place.revision, set_revision: place.set_revision, ..seen };
+        if disrupted(pod) {
+            self.taken_by_world.insert(uid.clone());
+        }
+        let (gated, was_gated) = (seen.gated, before.map(|pod| pod.gated));
+        let first = !self.pods.values().any(|seen| seen.of == place.of);
+        let of = place.of;
+        self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
+        if was_gated.is_none() && first {
+            let (revision, set_revision) = (place.revision, place.set_revision);
+            self.say(What::Create { of: of.clone(), revision, set_revision, why: "Recover".to_owned() });
+        }
+        match was_gated {
+            None if gated => self.say(What::Gate { of: of.clone(), revision: place.revision }),
+            Some(true) if !gated => self.say(What::Ungate { of: of.clone(), revision: place.revision }),
+            _ => {}
+        }
+        self.look(&of, &uid);
+    }
+
+    fn gone(&mut self, uid: &str) {
+        let Some(seen) = self.pods.remove(uid) else { return };
+        self.slots.free(uid);
+        self.look(&seen.of, uid);
+        self.taken_by_world.remove(uid);
+    }
+
+    /// What has become of an instance, after something happened to one of its pods.
+    fn look(&mut self, of: &Subject, uid: &str) {
+        let now = self.now();
+        let spec = self.workload.spec();
+        let role = spec.role(&of.role);
+        let pods: Vec<&Pod> =
+            self.pods.values().filter(|seen| seen.of == *of).map(|seen| &seen.pod).collect();
+        let members = role.map_or(&[][..], |role| role.members.as_slice());
+        let revision = pods.first().map(|pod| pod.revision);
+        let cause = if self.taken_by_world.contains(uid) {
+            (By::World, "eviction")
+        } else {
+            (By::Engine, why_deleted(spec, of, revision))
+        };
+        let events = &mut self.events;
+        self.instances.look(of, &pods, |_| members, cause, now, &mut |mut event| {
+            // A pod stops being ready by itself; a controller can only delete it.
+            if let What::Unready { by, .. } = &mut event.what {
+                *by = By::World;
+            }
+            events.push(event);
+        });
+    }
+
+    /// How it has ended, if nothing is on its way.
+    pub fn settled(&self) -> Option<End> {
+        let spec = self.workload.spec();
+        let wished: u32 =
+            spec.roles.iter().map(|role| role.replicas * role.pods()).sum::<u32>() * spec.replicas;
+        let still = self.pods.values().all(|seen| seen.pod.is_ready());
+        if !still || self.pods.len() != wished as usize {
+            return None;
+        }
+        let targets = revisions(spec);
+        let at_target = |seen: &Seen| targets.get(&seen.of.role) == Some(&seen.pod.revision);
+        if self.pods.values().all(at_target) {
+            return Some(End::Complete);
+        }
+        let kept = |seen: &Seen| {
+            let role = spec.role(&seen.of.role);
+            role.is_some_and(|role| {
+                seen.of.instance < lockstep_core::number::partition(role.strategy.partition, role.replicas)
+            })
+        };
+        self.pods.values().all(|seen| at_target(seen) || kept(seen)).then_some(End::PartitionReached)
+    }
+}
+
+fn revisions(spec: &Spec) -> BTreeMap<RoleName, Revision> {
+    spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect()
+}
+
+/// A controller does not say why it deletes; what it deleted does.
+fn why_deleted(spec: &Spec, of: &Subject, revision: Option<Revision>) -> &'static str {
+    match spec.role(&of.role) {
+        Some(role) if of.instance >= role.replicas => "Excess",
+        Some(role) if revision == Some(role.revision) => "Repair",
+        _ => "Update",
+    }
+}
+
+/// Evicted, drained, or taken by its node: not the workload's controller.
+fn disrupted(pod: &k8s::Pod) -> bool {
+    condition(pod, "DisruptionTarget")
+}
+
+fn condition(pod: &k8s::Pod, name: &str) -> bool {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == name && condition.status == "True")
+}
+
+/// A pod as the engine would see it. Times are those at which the recorder saw things.
+fn view(pod: &k8s::Pod, before: Option<&Pod>, now: Time) -> Pod {
+    let status = pod.status.as_ref();
+    let spec = pod.spec.as_ref();
+    let ready = condition(pod, "Ready");
+    let was_ready = before.and_then(|pod| pod.ready);
+    Pod {
+        uid: pod.metadata.uid.as_deref().unwrap_or_default().into(),
+        created: before.map_or(now, |pod| pod.created),
+        bound: spec.and_then(|spec| spec.node_name.as_ref()).map(|_| now),
+        ready: ready.then(|| was_ready.unwrap_or(now)),
+        unready: if ready { None } else { was_ready.map(|_| now).or(before.and_then(|pod| pod.unready)) },
+        failed: status
+            .and_then(|status| status.phase.as_deref())
+            .is_some_and(|phase| matches!(phase, "Failed" | "Succeeded")),
+        terminating: pod.metadata.deletion_timestamp.is_some(),
+        gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
+        ..Pod::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::workload::REVISION;
+
+    const WEB: &str = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: web}]}}
+";
+
+    /// The tape of a StatefulSet of one, and the pod it wants.
+    fn web() -> (Tape, k8s::Pod) {
+        let workload = Workload::read(WEB).expect("a workload");
+        let revision = workload.spec().roles[0].revision;
+        let pod = serde_json::from_value(json!({
+            "metadata": {
+                "name": "web-0",
+                "uid": "first",
+                "annotations": {REVISION: revision.as_str()},
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "w", "controller": true}
+                ],
+            },
+            "spec": {"nodeName": "node-0", "containers": []},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+        }));
+        let mut tape = Tape::new(workload.clone());
+        tape.wish(&workload);
+        (tape, pod.expect("a pod"))
+    }
+
+    fn words(tape: &Tape) -> Vec<String> {
+        let word = |event: &Event| serde_json::to_value(event).expect("JSON")["event"].to_string();
+        tape.events.iter().map(word).map(|word| word.replace('"', "")).collect()
+    }
+
+    fn listed(tape: &mut Tape, pods: impl IntoIterator<Item = k8s::Pod>) {
+        tape.take(Watched::Init);
+        for pod in pods {
+            tape.take(Watched::InitApply(pod));
+        }
+        tape.take(Watched::InitDone);
+    }
+
+    #[test]
+    fn a_pod_is_created_scheduled_and_ready_in_this_order_even_if_seen_at_once() {
+        let (mut tape, pod) = web();
+        tape.take(Watched::Apply(pod));
+        assert_eq!(words(&tape), ["spec", "create", "scheduled", "ready"]);
+        assert_eq!(tape.settled(), Some(End::Complete));
+    }
+
+    #[test]
+    fn what_a_list_after_an_interruption_lacks_is_gone() {
+        let (mut tape, pod) = web();
+        tape.take(Watched::Apply(pod));
+        listed(&mut tape, []);
+        assert_eq!(words(&tape)[4..], ["delete", "gone"]);
+        assert_eq!(tape.settled(), None);
+    }
+
+    #[test]
+    fn a_namesake_that_came_while_nobody_looked_is_another_pod() {
+        let (mut tape, pod) = web();
+        tape.take(Watched::Apply(pod.clone()));
+        let mut namesake = pod;
+        namesake.metadata.uid = Some("second".to_owned());
+        listed(&mut tape, [namesake]);
+        assert_eq!(words(&tape)[4..], ["delete", "gone", "create", "scheduled", "ready"]);
+    }
+
+    #[test]
+    fn an_evicted_pod_says_so_itself() {
+        let (mut tape, mut pod) = web();
+        tape.take(Watched::Apply(pod.clone()));
+        pod.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time");
+        let mut evicted = pod.clone();
+        let status = json!({"conditions": [{"type": "DisruptionTarget", "status": "True"}]});
+        evicted.status = serde_json::from_value(status).expect("a status");
+        tape.take(Watched::Apply(evicted));
+        assert!(matches!(tape.events.last(), Some(Event { what: What::Delete { by: By::World, .. }, .. })));
+
+        let (mut tape, first) = web();
+        tape.take(Watched::Apply(first));
+        tape.take(Watched::Apply(pod));
+        assert!(matches!(tape.events.last(), Some(Event { what: What::Delete { by: By::Engine, .. }, .. })));
+    }
+}
