@@ -1,5 +1,7 @@
 //! The stand-in against a small API server in the same process, with tokio's clock paused.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 mod fake;
 
 use std::collections::BTreeSet;

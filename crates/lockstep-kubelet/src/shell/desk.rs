@@ -36,7 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A write that came back.
 enum Done {
-    Patched { uid: String, is_start: bool, outcome: Outcome<PodView> },
+    Patched { uid: String, is_start: bool, outcome: Outcome<Box<PodView>> },
     Finished { uid: String, outcome: Outcome<()> },
     Node { name: String, outcome: Outcome<()> },
     Complained { uid: String, bad: BadAnnotation, result: kube::Result<()> },
@@ -295,14 +295,14 @@ impl Desk {
         }
     }
 
-    fn patched(&mut self, uid: String, is_start: bool, outcome: Outcome<PodView>) {
+    fn patched(&mut self, uid: String, is_start: bool, outcome: Outcome<Box<PodView>>) {
         match outcome {
             Outcome::Done(view) => {
                 count(&self.tally.patches);
                 if is_start {
                     count(&self.tally.started);
                 }
-                self.pods.answered(view, &self.profile);
+                self.pods.answered(*view, &self.profile);
                 self.succeeded(uid);
             }
             Outcome::Stale(status) => self.put_aside(uid, &status),

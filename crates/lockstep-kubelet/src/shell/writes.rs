@@ -70,11 +70,15 @@ struct Meta {
 }
 
 /// Writes a pod's status; answers with the pod as it then is.
-pub(crate) async fn patch(client: Client, target: Target, status: Box<StatusChange>) -> Outcome<PodView> {
+pub(crate) async fn patch(
+    client: Client,
+    target: Target,
+    status: Box<StatusChange>,
+) -> Outcome<Box<PodView>> {
     let api: Api<PodView> = Api::namespaced(client, &target.namespace);
     let body = Body { metadata: Meta { uid: target.uid }, status };
     let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
-    api.patch_status(&target.name, &params, &Patch::Strategic(body)).await.into()
+    api.patch_status(&target.name, &params, &Patch::Strategic(body)).await.map(Box::new).into()
 }
 
 /// Finishes a pod's deletion.

@@ -23,7 +23,6 @@ pub struct Fake {
     pub clock: TokioClock,
 }
 
-#[allow(dead_code, reason = "each test file uses its part")]
 impl Fake {
     /// A server with one node, `n-0`.
     pub fn new() -> Self {
