@@ -1,6 +1,7 @@
 //! The kubelet stand-in on a real API server.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
@@ -12,7 +13,7 @@ use lockstep_kubelet::pod::PodView;
 use lockstep_kubelet::{NodeGroup, Options};
 use lockstep_testkit::{Cluster, say};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 const PODS: usize = 1000;
@@ -32,46 +33,63 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
-/// Everybody who is there, kept by a watch: UID and readiness by name.
+/// UID and readiness by name.
+type There = BTreeMap<String, (String, bool)>;
+
+/// Everybody who is there, kept by a watch.
 struct RollCall {
-    there: watch::Receiver<BTreeMap<String, (String, bool)>>,
+    there: watch::Receiver<There>,
+    leaving: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>>,
     watching: JoinHandle<()>,
 }
 
 impl RollCall {
     fn start(client: kube::Client) -> Self {
-        let (told, there) = watch::channel(BTreeMap::new());
+        let (told, there) = watch::channel(There::new());
+        let leaving: Arc<Mutex<BTreeMap<String, oneshot::Sender<()>>>> = Arc::default();
+        let farewell = Arc::clone(&leaving);
         let watching = tokio::spawn(async move {
             let pods: Api<PodView> = Api::namespaced(client, "default");
             let mut events = watcher(pods, watcher::Config::default()).boxed();
             while let Some(event) = events.next().await {
-                told.send_modify(|there: &mut BTreeMap<_, _>| match event.expect("an event") {
-                    Event::Apply(pod) | Event::InitApply(pod) => {
-                        let ready =
-                            pod.status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True");
-                        let name = pod.name_any();
-                        there.insert(name, (pod.metadata.uid.unwrap_or_default(), ready));
-                    }
-                    Event::Delete(pod) => drop(there.remove(&pod.name_any())),
-                    Event::Init | Event::InitDone => {}
-                });
+                let event = event.expect("an event");
+                if let Event::Delete(pod) = &event
+                    && let Some(waiting) = farewell.lock().expect("whole").remove(&pod.name_any())
+                {
+                    let _ = waiting.send(());
+                }
+                told.send_modify(|there| note(there, event));
             }
         });
-        Self { there, watching }
+        Self { there, leaving, watching }
     }
 
-    async fn until(&self, what: &str, holds: impl Fn(&BTreeMap<String, (String, bool)>) -> bool) {
-        let mut there = self.there.clone();
-        let waiting = tokio::time::timeout(Duration::from_secs(120), there.wait_for(holds));
-        assert!(waiting.await.is_ok(), "{what}");
+    /// Is told when the pod of this name is gone.
+    fn leaves(&self, name: &str) -> oneshot::Receiver<()> {
+        let (gone, is_gone) = oneshot::channel();
+        self.leaving.lock().expect("whole").insert(name.to_owned(), gone);
+        is_gone
     }
 
     async fn all_ready(&self, expected: &BTreeMap<String, String>) {
-        self.until("not all are ready", |there| {
+        let ready = |there: &There| {
             there.len() == expected.len()
                 && expected.iter().all(|(name, uid)| there.get(name) == Some(&(uid.clone(), true)))
-        })
-        .await;
+        };
+        let mut there = self.there.clone();
+        let waiting = tokio::time::timeout(Duration::from_secs(120), there.wait_for(ready));
+        assert!(waiting.await.is_ok(), "not all are ready");
+    }
+}
+
+fn note(there: &mut There, event: Event<PodView>) {
+    match event {
+        Event::Apply(pod) | Event::InitApply(pod) => {
+            let ready = pod.status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True");
+            there.insert(pod.name_any(), (pod.metadata.uid.unwrap_or_default(), ready));
+        }
+        Event::Delete(pod) => drop(there.remove(&pod.name_any())),
+        Event::Init | Event::InitDone => {}
     }
 }
 
@@ -84,10 +102,11 @@ impl Drop for RollCall {
 /// Deletes the pod of this name, and creates another the moment it is gone.
 async fn replace(api: &Api<Pod>, roll: &RollCall, name: &str, node: &str, old: Option<&String>) -> String {
     if let Some(uid) = old {
+        let is_gone = roll.leaves(name);
         let preconditions = Preconditions { uid: Some(uid.clone()), ..Preconditions::default() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         api.delete(name, &parameters).await.expect("deleted");
-        roll.until("never gone", |there| !there.contains_key(name)).await;
+        is_gone.await.expect("told");
     }
     let made = api.create(&PostParams::default(), &pod(name, node)).await.expect("created");
     made.metadata.uid.expect("a UID")
