@@ -185,7 +185,7 @@ impl Roll {
     /// How many of them may be updated now: `L`.
     fn allowed(&self) -> u32 {
         let ceiling = match self.pace {
-            Pace::Paused if self.has_old => 0,
+            Pace::Paused => 0,
             _ if !self.has_old => u32::MAX,
             _ => self.ceiling.unwrap_or(u32::MAX),
         };

@@ -147,6 +147,20 @@ fn a_stuck_role_stops_the_others_within_the_bound() {
 }
 
 #[test]
+fn of_two_rules_that_hold_alike_the_first_is_named() {
+    let mut spec = spanned(&[8, 4], Percent(25));
+    spec.roles[0].strategy.max_unavailable = Int(8);
+    spec.rules = ["first", "second"].map(|name| skew(name, &["r0", "r1"], Percent(25))).to_vec();
+    let mut desk = Desk::complete(&spec);
+    let mut to = at(&spec, "B");
+    to.roles[1].revision = rev("X");
+    desk.bad = vec![rev("X")];
+    desk.wish(&to).run();
+    let held = desk.blocked().iter().find(|blocked| blocked.reason == Reason::SkewHeld);
+    assert_eq!(held.map(|held| held.rule.contains("first")), Some(true));
+}
+
+#[test]
 fn past_the_deadline_both_roles_return_within_the_skew() {
     let mut spec = spanned(&[8, 4], Percent(25));
     spec.on_failure = OnFailure::Rollback;
