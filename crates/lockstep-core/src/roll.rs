@@ -192,6 +192,11 @@ impl Roll {
         self.eligible().min(ceiling)
     }
 
+    /// Whether this level deletes what is broken below the partition.
+    fn repairs(&self) -> bool {
+        matches!(self.pace, Pace::Go | Pace::Paused)
+    }
+
     fn wished(&self, unit: &Unit) -> bool {
         unit.ordinal < self.desired
     }

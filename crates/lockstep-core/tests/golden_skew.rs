@@ -7,6 +7,7 @@ use golden_support::Desk;
 use golden_support::build::*;
 use golden_support::ceilings::{self, NONE, ceilings};
 use lockstep_core::blocked::Reason;
+use lockstep_core::coordinate::scaling::{self, Growth};
 use lockstep_core::coordinate::{self, Progress};
 use lockstep_core::model::*;
 use lockstep_core::names::RoleName;
@@ -40,6 +41,32 @@ fn ceilings_are_the_least_of_the_others_and_the_skew() {
         ("and not the smallest either", vec![40, 0, 20], vec![0, 0, 0], Int(1), vec![2, NONE, 1]),
     ] {
         assert_eq!(ceilings(&spanned(&sizes, max_skew), &ready), expected, "{why}");
+    }
+}
+
+#[test]
+fn growth_stays_close_by_the_same_formula() {
+    for (why, sizes, there, max_skew, expected) in [
+        ("the slowest may have one more", vec![4, 4], vec![0, 0], Percent(1), vec![(0, 1), (1, 1)]),
+        ("ahead it waits", vec![4, 4], vec![2, 1], Percent(25), vec![(0, 2), (1, 3)]),
+        ("in proportion", vec![10, 5], vec![4, 2], Percent(20), vec![(0, 6), (1, 3)]),
+        ("absolute: of the smallest role", vec![10, 5], vec![0, 0], Int(2), vec![(0, 4), (1, 2)]),
+        ("fully grown it holds nobody back", vec![4, 4], vec![4, 1], Percent(1), vec![]),
+        (
+            "of three, the least counts",
+            vec![4, 4, 4],
+            vec![3, 1, 2],
+            Percent(50),
+            vec![(0, 3), (1, 4), (2, 3)],
+        ),
+        ("without instances it is ignored", vec![4, 0, 2], vec![0, 0, 0], Int(1), vec![(0, 2), (2, 1)]),
+        ("more than wished for is grown", vec![2, 4], vec![3, 1], Percent(1), vec![]),
+    ] {
+        let spec = spanned(&sizes, max_skew);
+        let roles = spec.roles.iter().map(|role| role.name.clone()).collect();
+        let rule = Scaling { roles, max_skew, progression: Progression::OrderReady };
+        let growth = sizes.iter().zip(there).map(|(&desired, counted)| Growth { desired, counted });
+        assert_eq!(scaling::ceilings(&spec, &rule, &growth.collect::<Vec<_>>()), expected, "{why}");
     }
 }
 

@@ -133,7 +133,10 @@ impl Generator {
         let max_surge = if self.rng.chance(50) { Int(0) } else { self.share(replicas) };
         let zero = Limits0(max_unavailable, max_surge);
         role.strategy = RoleStrategy {
-            kind: StrategyKind::RollingUpdate,
+            kind: match self.rng.chance(4) {
+                true => StrategyKind::OnDelete,
+                false => StrategyKind::RollingUpdate,
+            },
             max_unavailable: if zero.both() { Int(1) } else { max_unavailable },
             max_surge,
             partition: if self.rng.chance(80) { Int(0) } else { self.share(replicas) },
@@ -270,7 +273,7 @@ impl Generator {
     /// A change a user might make in mid-rollout.
     fn change(&mut self, from: &Spec, revisions: &[&str]) -> Spec {
         let mut spec = from.clone();
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0..3 => {
                 let revision = revisions[self.rng.below(revisions.len() as u64) as usize];
                 spec = at(&spec, revision);
@@ -291,7 +294,8 @@ impl Generator {
                 let index = self.rng.below(spec.roles.len() as u64) as usize;
                 spec.roles[index].strategy.partition = self.share(spec.roles[index].replicas);
             }
-            _ => spec.strategy.partition = self.share(spec.replicas),
+            9 => spec.strategy.partition = self.share(spec.replicas),
+            _ => remove_last_role(&mut spec),
         }
         spec
     }
@@ -342,6 +346,25 @@ impl Generator {
             controller_crash: self.every(),
             until: Millis::seconds(self.rng.between(10, 900)),
             ..Faults::default()
+        }
+    }
+}
+
+/// Takes the last role out of a set, and its name out of everything that names it.
+fn remove_last_role(spec: &mut Spec) {
+    if spec.roles.len() < 2 {
+        return;
+    }
+    let Some(gone) = spec.roles.pop().map(|role| role.name) else { return };
+    spec.roles.iter_mut().for_each(|role| role.starts_after.retain(|name| *name != gone));
+    for rule in &mut spec.rules {
+        match &mut rule.kind {
+            RuleKind::RollingUpdate(skew) => skew.roles.retain(|name| *name != gone),
+            RuleKind::Scaling(scaling) => scaling.roles.retain(|name| *name != gone),
+            RuleKind::AffinityScheduling(affinity) => drop(affinity.ratios.remove(&gone)),
+            RuleKind::Steps(steps) => {
+                steps.retain(|step| !matches!(step, Step::Update { role, .. } if *role == gone));
+            }
         }
     }
 }
