@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coordinate;
-use crate::model::{Role, Rule, RuleKind, Spec, StrategyKind};
+use crate::model::{Role, Rule, RuleKind, Spec, Step, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
 use crate::revision::Revision;
@@ -262,12 +262,20 @@ impl History {
         })
     }
 
-    /// What is not finished, though neither a person nor a rule over roles holds it: asked at the end of a
-    /// rollout that waits for a person.
+    /// What is not finished though no person holds it, be it through a rule: asked at the end of a rollout
+    /// that waits for somebody.
     pub fn left_behind(&self, t: u64) -> Option<String> {
         let spec = self.spec().filter(|spec| !spec.paused)?;
-        let rules = |rule: &Rule| matches!(rule.kind, RuleKind::RollingUpdate(_) | RuleKind::Steps(_));
-        if spec.rules.iter().any(rules) || spec.strategy.kind != StrategyKind::RollingUpdate {
+        let hand = |name: &RoleName| spec.role(name).is_some_and(|role| by_hand(spec, role));
+        let holds = |rule: &Rule| match &rule.kind {
+            RuleKind::RollingUpdate(skew) => skew.roles.iter().any(hand),
+            RuleKind::Steps(steps) => steps.iter().any(|step| match step {
+                Step::Update { role, .. } => hand(role),
+                Step::Pause { .. } => true,
+            }),
+            RuleKind::AffinityScheduling(_) | RuleKind::Scaling(_) => false,
+        };
+        if spec.rules.iter().any(holds) || spec.strategy.kind != StrategyKind::RollingUpdate {
             return None;
         }
         let groups = spec.strategy.kept(spec.replicas)..spec.replicas;

@@ -238,6 +238,19 @@ impl Generator {
         if kind == StrategyKind::RollingUpdate && self.rng.chance(60) {
             let rules = self.rng.between(1, 2) as usize;
             spec.rules = (0..rules).map(|index| self.rule(index, &spec.roles)).collect();
+            let named = |rule: &Rule, name| match &rule.kind {
+                RuleKind::RollingUpdate(skew) => skew.roles.contains(name),
+                RuleKind::Steps(steps) => {
+                    steps.iter().any(|step| matches!(step, Step::Update { role, .. } if role == name))
+                }
+                _ => false,
+            };
+            // What a rule waits for must move by itself, else the set is refused.
+            for role in &mut spec.roles {
+                if spec.rules.iter().any(|rule| named(rule, &role.name)) {
+                    role.strategy.kind = StrategyKind::RollingUpdate;
+                }
+            }
         }
         if self.taste.gangs {
             self.add_gangs(&mut spec);
