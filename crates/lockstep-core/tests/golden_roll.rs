@@ -66,7 +66,7 @@ fn the_first_start_knows_no_partition_ceiling_or_containment() {
 
 #[test]
 fn the_counts_of_a_level() {
-    let mut standing = units("BAbB-BnC");
+    let mut standing = units("BBbA-BnC");
     standing[1].serves = true;
     standing[3].serves = true;
     let expected = Tally {
@@ -222,6 +222,7 @@ fn on_delete_returns_new_what_somebody_deleted() {
     assert_eq!(moves(&ask, "A.A."), "+1B +3B");
     assert_eq!(moves(&ask, "Aaua"), "");
     let one = Roll { pace: Pace::OnDelete, ..level(4, 1, 0) };
+    assert_eq!(moves(&ceiling(0, ask), "A.A."), "+1B +3B", "no rule over roles has a say");
     assert_eq!(moves(&kept(2, ask), "cCaA"), "", "nor is anything repaired below the partition");
     assert_eq!(moves(&one, "b..."), "+1B +2B +3B", "whoever deletes knows what they are doing");
 }

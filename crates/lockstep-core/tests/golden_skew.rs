@@ -71,6 +71,24 @@ fn growth_stays_close_by_the_same_formula() {
 }
 
 #[test]
+fn the_distance_is_that_of_the_slowest_unfinished_role_from_the_fastest() {
+    for (sizes, ready, expected) in [
+        (vec![10, 10], vec![5, 3], 200),
+        (vec![10, 10, 10], vec![5, 3, 10], 700),
+        (vec![10, 10], vec![10, 10], 0),
+        (vec![40, 20], vec![10, 5], 0),
+        (vec![40, 0, 20], vec![10, 0, 6], 50),
+    ] {
+        let spec = spanned(&sizes, Percent(10));
+        let RuleKind::RollingUpdate(rule) = &spec.rules[0].kind else { panic!("a skew rule") };
+        let progress =
+            |(&desired, &ready): (&u32, &u32)| Progress { desired, eligible: desired, ready, settled: false };
+        let progress: Vec<Progress> = sizes.iter().zip(&ready).map(progress).collect();
+        assert_eq!(coordinate::skew::distance(&spec, rule, &progress), expected, "{ready:?} of {sizes:?}");
+    }
+}
+
+#[test]
 fn a_settled_role_counts_as_finished_even_while_broken() {
     let spec = spanned(&[4, 4], Percent(1));
     let progress = |settled| Progress { desired: 4, eligible: 4, ready: 0, settled };
