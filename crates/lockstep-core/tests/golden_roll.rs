@@ -114,6 +114,7 @@ fn rule_3_what_is_broken_moves_free() {
         ("unscheduled, then not ready, then by ordinal", ceiling(1, level(4, 1, 0)), "uaaA", "x0"),
         ("not ready, by ordinal", ceiling(1, level(4, 1, 0)), "aaaA", "x2"),
         ("as many as the grant, once proven", level(4, 1, 0), "aaaB", "x2 x1 x0"),
+        ("no more than the grant", ceiling(2, level(4, 1, 0)), "aaaB", "x2"),
         ("unproven, as many as may be down", level(4, 2, 0), "aaaa", "x3 x2"),
         ("a blink is not broken", level(4, 1, 0), "AffB", ""),
         ("held by our own gate: it never started", level(4, 1, 0), "AAgA", "x2"),
@@ -123,6 +124,7 @@ fn rule_3_what_is_broken_moves_free() {
         ("flapping for ever, enough available", level(4, 1, 0), "AAAf", "x3"),
         ("flapping, too few available", level(4, 1, 0), "AAff", ""),
         ("flapping, something in motion", level(4, 1, 0), "fffb", ""),
+        ("flapping, something in motion, and room", level(4, 2, 0), "fffb", ""),
         ("flapping, no grant", ceiling(0, level(4, 1, 0)), "ffff", ""),
         ("flapping beside updated ones that work", level(4, 2, 0), "AfBB", "x1 -0"),
         ("flapping below the partition", kept(2, level(4, 1, 0)), "ffBB", ""),
@@ -138,6 +140,12 @@ fn rule_3_what_is_broken_moves_free() {
     }
     let oldest = Roll { order: Order::OldestFirst, ..ceiling(1, level(4, 1, 0)) };
     assert_eq!(golden_support::row::text(&roll(&oldest, &broken, &mut |_| true)), "x1", "ties ascending");
+    broken[0].unscheduled = true;
+    assert_eq!(
+        golden_support::row::text(&roll(&oldest, &broken, &mut |_| true)),
+        "x0",
+        "without a node first"
+    );
 }
 
 #[test]
@@ -180,8 +188,13 @@ fn rule_5_surge_stands_in_and_leaves_no_hole() {
         ("outdated and available waits for the account", level(3, 0, 1), "AAAC", "-2"),
         ("outdated and available in the end", level(3, 0, 1), "BBBC", "-3"),
         ("nothing outdated, no surge", level(3, 0, 1), "B.B", "+1B"),
+        ("no grant and none live, though one is in motion", ceiling(1, level(4, 0, 1)), "AAA-", ""),
+        ("one live, and two in motion", ceiling(2, level(4, 0, 2)), "AA--B", "+5s"),
+        ("nothing outdated, no more surge", level(3, 0, 2), "B..B", "+1B +2B"),
         ("no grant, no surge", ceiling(0, level(3, 0, 1)), "AAA", ""),
         ("reclaimed from the highest", level(4, 0, 3), "BBBABBB", "-3 -6 -5"),
+        ("as many as are too many", level(4, 0, 3), "BBBAbbb", "x6 x5"),
+        ("excess is not reclaimed a second time", level(4, 1, 1), "BBBBBB", "-5 -4"),
         ("R1 S1 U0", level(1, 0, 1), "A", "+1s"),
         ("R1 S1 U0, the surge is there", level(1, 0, 1), "AB", "-0"),
     ]);
@@ -222,6 +235,8 @@ fn on_delete_returns_new_what_somebody_deleted() {
     assert_eq!(moves(&ask, "A.A."), "+1B +3B");
     assert_eq!(moves(&ask, "Aaua"), "");
     let one = Roll { pace: Pace::OnDelete, ..level(4, 1, 0) };
+    let covered = Roll { pace: Pace::OnDelete, ..level(4, 0, 2) };
+    assert_eq!(moves(&covered, "AA..B"), "+2B +3B", "no surge stands in for it");
     assert_eq!(moves(&ceiling(0, ask), "A.A."), "+1B +3B", "no rule over roles has a say");
     assert_eq!(moves(&kept(2, ask), "cCaA"), "", "nor is anything repaired below the partition");
     assert_eq!(moves(&one, "b..."), "+1B +2B +3B", "whoever deletes knows what they are doing");
@@ -254,6 +269,12 @@ fn a_level_says_what_it_waits_for() {
         ("the surge has no node", level(4, 0, 1), "AAAAn", vec![(3, Hold::SurgeUnscheduled, Some(4))]),
         ("the surge starts", level(4, 0, 1), "AAAAb", vec![(3, Hold::SurgeNotReady, Some(4))]),
         ("the last surge is the one", level(4, 0, 2), "AAAabb", vec![(2, Hold::SurgeNotReady, Some(5))]),
+        (
+            "beyond its room nothing is the surge",
+            level(4, 0, 1),
+            "AAAAbb",
+            vec![(3, Hold::SurgeNotReady, Some(4))],
+        ),
         ("one starts beside the surge", level(4, 0, 1), "AAbAb", vec![(3, Hold::NotReadyYet, Some(2))]),
         ("one ends beside the surge", level(4, 0, 1), "AA-Ab", vec![(3, Hold::Termination, Some(2))]),
         ("excess, once", level(3, 0, 0), "AAaBb", vec![(3, Hold::Budget, None)]),
@@ -289,6 +310,21 @@ fn outside_budgets_have_the_last_word() {
     let found = roll(&level(4, 2, 0), &units("AAAA"), &mut |ordinal| ordinal != 3);
     assert_eq!(golden_support::row::text(&found), "-2 -1");
     assert!(found.held.iter().any(|held| held.ordinal == 3 && held.by == Hold::OutsideBudget));
+}
+
+#[test]
+fn broken_groups_that_still_serve_go_one_by_one() {
+    let mut short = units("aaa");
+    short.iter_mut().for_each(|unit| unit.serves = true);
+    let found = roll(&proven(level(3, 1, 0)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x2");
+    assert_eq!(
+        found.held.iter().map(|held| (held.ordinal, held.by)).collect::<Vec<_>>(),
+        [(1, Hold::Serving)]
+    );
+    short[1].serves = false;
+    let found = roll(&proven(level(3, 1, 0)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x1", "two serve, and two must");
 }
 
 #[test]

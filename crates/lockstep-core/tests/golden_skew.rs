@@ -5,7 +5,7 @@ mod support;
 
 use golden_support::Desk;
 use golden_support::build::*;
-use golden_support::ceilings::{self, NONE, ceilings};
+use golden_support::ceilings::{self, NONE, ceilings, held_by};
 use lockstep_core::blocked::Reason;
 use lockstep_core::coordinate::scaling::{self, Growth};
 use lockstep_core::coordinate::{self, Progress};
@@ -192,17 +192,16 @@ fn a_stuck_role_stops_the_others_within_the_bound() {
 }
 
 #[test]
-fn of_two_rules_that_hold_alike_the_first_is_named() {
+fn the_strictest_rule_holds_and_of_two_alike_the_first() {
     let mut spec = spanned(&[8, 4], Percent(25));
-    spec.roles[0].strategy.max_unavailable = Int(8);
-    spec.rules = ["first", "second"].map(|name| skew(name, &["r0", "r1"], Percent(25))).to_vec();
-    let mut desk = Desk::complete(&spec);
-    let mut to = at(&spec, "B");
-    to.roles[1].revision = rev("X");
-    desk.bad = vec![rev("X")];
-    desk.wish(&to).run();
-    let held = desk.blocked().iter().find(|blocked| blocked.reason == Reason::SkewHeld);
-    assert_eq!(held.map(|held| held.rule.contains("first")), Some(true));
+    for (why, skews, rule) in [
+        ("the second is stricter", [50, 25], 1),
+        ("the first is stricter", [25, 50], 0),
+        ("they are alike", [25, 25], 0),
+    ] {
+        spec.rules = skews.map(|percent| skew("rule", &["r0", "r1"], Percent(percent))).to_vec();
+        assert_eq!(held_by(&spec, &[2, 0]), [Some(rule); 2], "{why}");
+    }
 }
 
 #[test]
