@@ -261,9 +261,10 @@ impl Draft<'_> {
         let mut grown = std::mem::take(&mut memory.grown);
         for rule in &self.spec.rules {
             let RuleKind::Scaling(scaling) = &rule.kind else { continue };
+            // What our own gate holds may wait for the very roles that would wait for it.
             let counted = |unit: &Unit| match scaling.progression {
-                Progression::OrderReady => unit.ready,
-                Progression::OrderScheduled => unit.ready || !unit.unscheduled,
+                Progression::OrderReady => unit.ready || unit.held,
+                Progression::OrderScheduled => unit.ready || unit.held || !unit.unscheduled,
             };
             let growth: Vec<Growth> = self
                 .spec

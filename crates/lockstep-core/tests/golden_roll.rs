@@ -66,15 +66,15 @@ fn the_first_start_knows_no_partition_ceiling_or_containment() {
 
 #[test]
 fn the_counts_of_a_level() {
-    let mut standing = units("BBbA-BnC");
+    let mut standing = units("BBBbA-BnC");
     standing[1].serves = true;
     standing[3].serves = true;
     let expected = Tally {
         updated: 2,
         updated_ready: 1,
         updated_available: 1,
-        available: 5,
-        ready: 3,
+        available: 6,
+        ready: 4,
         leaving: 1,
         on_the_way: 2,
         outdated: 1,
@@ -82,11 +82,11 @@ fn the_counts_of_a_level() {
         surge_available: 1,
         proven: true,
         serving: 2,
-        updated_below: 1,
-        standing: 4,
+        updated_below: 2,
+        standing: 5,
     };
-    assert_eq!(kept(1, level(5, 1, 2)).tally(&standing), expected);
-    let one_more = kept(1, level(5, 1, 1)).tally(&standing);
+    assert_eq!(kept(2, level(6, 1, 2)).tally(&standing), expected);
+    let one_more = kept(2, level(6, 1, 1)).tally(&standing);
     assert_eq!((one_more.surge, one_more.surge_available), (1, 1), "beyond its room nothing is surge");
 }
 
