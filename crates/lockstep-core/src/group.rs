@@ -127,7 +127,7 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            if !changing[index] || group.ordinal >= self.spec.replicas {
+            if !changing[index] || self.by_hand(role) || group.ordinal >= self.spec.replicas {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
@@ -223,6 +223,11 @@ impl Level<'_> {
         let asked = |(index, role): &(usize, &Role)| role.replicas > 0 && !self.does_not_know(group, *index);
         let mut roles = self.spec.roles.iter().enumerate().filter(asked).peekable();
         roles.peek().is_some() && roles.all(|(index, _)| group.roles[index].available() > 0)
+    }
+
+    /// What somebody else will move some day is no reason for other groups to wait.
+    fn by_hand(&self, role: &Role) -> bool {
+        role.strategy.kind == StrategyKind::OnDelete && !self.recreates()
     }
 
     fn recreates(&self) -> bool {

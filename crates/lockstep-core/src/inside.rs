@@ -6,7 +6,8 @@ use crate::coordinate::{self, Ceiling, Progress};
 use crate::creating::is_leaving_another;
 use crate::draft::{Draft, Rolled, uids};
 use crate::group::{Fixed, Mode};
-use crate::model::{Progression, RuleKind, StrategyKind};
+use crate::model::{Progression, RuleKind, Spec, StrategyKind};
+use crate::names::RoleName;
 use crate::number::Limits;
 use crate::observe::{Seen, count};
 use crate::pauses::PauseBook;
@@ -43,7 +44,9 @@ impl Draft<'_> {
             self.block_role(group, role, mode, &ask, &moves, ceilings[role].1.as_ref());
             rolled.push(Rolled { tally, progress: ceilings[role].0, ceiling: ceilings[role].1.clone() });
         }
-        self.refill(group, &units, &memory, before);
+        if !self.is_excess(group.ordinal) {
+            self.refill(group, &units, &memory, before);
+        }
         self.lift_gates(group, &memory);
         self.count_gangs(group, &memory, before);
         self.remove_strangers(group, mode, &rolled);
@@ -74,6 +77,7 @@ impl Draft<'_> {
         memory.incarnation = memory.incarnation.max(1);
         let current = format!("{}/", self.aims.set_target);
         memory.pauses.retain(|pause, _| pause.starts_with(&current));
+        forget_removed(self.spec, &mut memory);
         let available = self.facts.get(&group.ordinal).is_some_and(|facts| facts.available);
         let in_update = self.facts.get(&group.ordinal).is_some_and(|facts| facts.in_update);
         let short = !available && !in_update;
@@ -220,7 +224,7 @@ impl Draft<'_> {
                 self.push_delete(group.ordinal, &role.name, instance, removal.paid, why);
             }
         }
-        if self.not_in_its_revision(index, mode) {
+        if self.not_in_its_revision(index, mode) || self.is_excess(group.ordinal) {
             return;
         }
         let grown = memory.grown.get(&role.name).copied();
@@ -245,15 +249,22 @@ impl Draft<'_> {
         }
     }
 
+    /// A group beyond what is wished for and its surge only waits for its end: nothing in it is replaced.
+    fn is_excess(&self, group: u32) -> bool {
+        let surge = self.spec.strategy.limits(self.spec.replicas).surge;
+        group >= self.spec.replicas.saturating_add(surge)
+    }
+
     /// How many instances of each role may still be added while roles grow side by side.
     fn growing_room(&self, units: &[Vec<Unit>], memory: &mut GroupMemory) -> Vec<u32> {
         let mut room = vec![u32::MAX; self.spec.roles.len()];
         let mut grown = std::mem::take(&mut memory.grown);
         for rule in &self.spec.rules {
             let RuleKind::Scaling(scaling) = &rule.kind else { continue };
+            // What our own gate holds may wait for the very roles that would wait for it.
             let counted = |unit: &Unit| match scaling.progression {
-                Progression::OrderReady => unit.ready,
-                Progression::OrderScheduled => unit.ready || !unit.unscheduled,
+                Progression::OrderReady => unit.ready || unit.held,
+                Progression::OrderScheduled => unit.ready || unit.held || !unit.unscheduled,
             };
             let growth: Vec<Growth> = self
                 .spec
@@ -320,4 +331,15 @@ impl Draft<'_> {
             }
         }
     }
+}
+
+/// Roles and rules that left the spec leave the memory: it stays bounded, and one that comes back under its
+/// old name begins anew.
+fn forget_removed(spec: &Spec, memory: &mut GroupMemory) {
+    let role = |name: &RoleName| spec.role(name).is_some();
+    memory.started.retain(role);
+    memory.start_sizes.retain(|name, _| role(name));
+    memory.reached.retain(|name, _| role(name));
+    memory.grown.retain(|name, _| role(name));
+    memory.batches.retain(|name, _| spec.rules.iter().any(|rule| rule.name == *name));
 }

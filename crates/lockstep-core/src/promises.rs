@@ -9,7 +9,7 @@ mod history;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use self::history::{History, Instance, number};
+use self::history::{History, Instance, by_hand, number};
 use crate::model::{Role, RuleKind, Skew, Spec, Step, StrategyKind};
 use crate::number::{Ratio, update_to};
 use crate::revision::Revision;
@@ -51,6 +51,10 @@ pub enum Promise {
     Containment,
     /// Two revisions never stand in one recreated group.
     RecreateBarrier,
+    /// What is updated by hand is left to the hand: the engine deletes nothing of it for an update.
+    ByHand,
+    /// A role that left the wish goes only where all others are updated and available.
+    RemovedRole,
     /// At the end the ordinals are exactly those wished for.
     NoHoles,
     /// Once the faults have stopped, the rollout comes to its end.
@@ -82,7 +86,10 @@ impl Checker {
                     instance.ready_since = Some(t);
                 }
             }
-            What::Unready { of, by, .. } => self.history.lose(t, of, *by, false),
+            What::Unready { of, by, .. } => {
+                self.history.learn_stable(&of.role, t);
+                self.history.lose(t, of, *by, false);
+            }
             What::Delete { of, by, why, .. } => {
                 self.history.learn_stable(&of.role, t);
                 if *by == By::Engine {
@@ -111,8 +118,7 @@ impl Checker {
         let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
         self.history.only_recreated =
             recreates && (self.history.wish.is_none() || self.history.only_recreated);
-        let before = self.history.wish.replace(wish.clone());
-        self.history.stable = wish.stable.clone();
+        let before = self.history.take(t, wish);
         if before.is_none_or(|before| before.targets != wish.targets) {
             let changes = |role: &&Role| self.history.changes(&role.name);
             self.history.changed =
@@ -150,8 +156,8 @@ impl Checker {
         let Some(spec) = self.history.spec().cloned() else { return };
         let Some(role) = spec.role(&of.role).cloned() else { return };
         self.surge_ceiling(t, of, &spec, &role);
-        let by_hand = role.strategy.kind == StrategyKind::OnDelete;
-        let rolls = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas && !by_hand;
+        let opens = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
+        let rolls = opens && !by_hand(&spec, &role);
         let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
         if !new || !rolls {
             return;
@@ -279,8 +285,11 @@ impl Checker {
             self.group_floor(t, of.group, &spec);
             return;
         }
-        let Some(role) = spec.role(&of.role).cloned() else { return };
+        let Some(role) = spec.role(&of.role).cloned() else { return self.removed_role(t, of, &spec) };
         let Some(instance) = self.history.instances.get(of).copied() else { return };
+        if by_hand(&spec, &role) && matches!(why, "Update" | "Repair") {
+            self.fail(t, Promise::ByHand, format!("{of} was deleted ({why})"));
+        }
         if self.history.is_available(&instance, &role, t) {
             let floor = role.replicas.saturating_sub(self.history.limits(&role, of.group).0.unavailable);
             let left = self.history.available_without(of.group, &role, Some(of.instance), t);
@@ -299,6 +308,12 @@ impl Checker {
             matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
         if moves && spec.strategy.kind == StrategyKind::RollingUpdate {
             self.opening(t, of.group, &spec);
+        }
+    }
+
+    fn removed_role(&mut self, t: u64, of: &Subject, spec: &Spec) {
+        if of.group < spec.replicas && !self.history.complete(of.group, t) {
+            self.fail(t, Promise::RemovedRole, format!("{of} goes while another role is not complete"));
         }
     }
 
@@ -347,8 +362,12 @@ impl Checker {
 
     fn end(&mut self, t: u64, outcome: End) {
         if !outcome.is_good() {
-            if outcome != End::Paused {
-                self.fail(t, Promise::Convergence, format!("ended {outcome:?}"));
+            match (outcome, self.history.left_behind(t)) {
+                (End::Paused, None) => {}
+                (End::Paused, Some(left)) => {
+                    self.fail(t, Promise::Convergence, format!("{left} waits for nobody"));
+                }
+                _ => self.fail(t, Promise::Convergence, format!("ended {outcome:?}")),
             }
             return;
         }
@@ -359,7 +378,10 @@ impl Checker {
             })
         });
         let wished: BTreeSet<Subject> = wished.collect();
-        let standing: BTreeSet<Subject> = self.history.instances.keys().cloned().collect();
+        // Groups below the partition keep what left the wish.
+        let kept = spec.strategy.kept(spec.replicas);
+        let stays = |of: &&Subject| of.group >= kept || spec.role(&of.role).is_some();
+        let standing: BTreeSet<Subject> = self.history.instances.keys().filter(stays).cloned().collect();
         if wished != standing {
             let missing: Vec<_> = wished.difference(&standing).take(3).collect();
             let extra: Vec<_> = standing.difference(&wished).take(3).collect();

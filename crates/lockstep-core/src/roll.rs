@@ -185,11 +185,16 @@ impl Roll {
     /// How many of them may be updated now: `L`.
     fn allowed(&self) -> u32 {
         let ceiling = match self.pace {
-            Pace::Paused if self.has_old => 0,
+            Pace::Paused => 0,
             _ if !self.has_old => u32::MAX,
             _ => self.ceiling.unwrap_or(u32::MAX),
         };
         self.eligible().min(ceiling)
+    }
+
+    /// Whether this level deletes what is broken below the partition.
+    fn repairs(&self) -> bool {
+        matches!(self.pace, Pace::Go | Pace::Paused)
     }
 
     fn wished(&self, unit: &Unit) -> bool {

@@ -220,22 +220,23 @@ impl Draft<'_> {
                         seen.units.last().is_some_and(|unit| unit.ordinal >= role.replicas)
                     })
             });
-        let removing =
-            |group: u32| matches!(self.groups.modes.get(&group), Some(Mode::Rolling { kept: true, .. }));
-        let strangers = seen.iter().any(|(g, group)| !group.strangers.is_empty() && !removing(*g));
+        let kept = self.spec.strategy.kept(self.spec.replicas);
+        let has_old = self.aims.roles.iter().any(|aim| aim.compass.old.is_some());
+        let below = |group: u32| has_old && group < kept;
+        // Below the partition a role that was removed stays.
+        let strangers = seen.iter().any(|(g, group)| !group.strangers.is_empty() && !below(*g));
         let done = |r: &Rolled| {
             r.tally.updated_available >= r.progress.eligible && r.tally.standing >= r.progress.desired
         };
-        let kept = self.spec.strategy.kept(self.spec.replicas);
         let recreated = self.spec.strategy.kind == StrategyKind::GroupRecreate;
-        let has_old = self.aims.roles.iter().any(|aim| aim.compass.old.is_some());
+        let wished = self.spec.roles.iter().any(|role| role.replicas > 0);
         let groups_done = (0..self.spec.replicas).all(|group| {
             if recreated {
                 let facts = self.facts.get(&group);
-                let below = has_old && group < kept;
-                return below
-                    || facts.is_some_and(|f| {
-                        f.exists && f.unit.updated() && f.available && self.full(group, seen)
+                return below(group)
+                    || facts.is_some_and(|f| match f.exists {
+                        true => f.unit.updated() && f.available && self.full(group, seen),
+                        false => !wished,
                     });
             }
             self.rolled.get(&group).is_some_and(|roles| roles.iter().all(done))
@@ -342,7 +343,11 @@ impl Draft<'_> {
         let under_way =
             |(group, facts): &(&u32, &Facts)| facts.in_update || (open(group) && facts.needs_work);
         let mut groups = self.facts.iter().filter(under_way).map(|(group, _)| *group).peekable();
-        groups.peek().is_some() && groups.all(|group| pauses(group) || by_hand(group))
+        if groups.peek().is_none() {
+            let idle = self.facts.values().all(|facts| !facts.needs_work);
+            return idle && self.blocked.iter().any(|block| block.reason == Reason::OnDelete);
+        }
+        groups.all(|group| pauses(group) || by_hand(group))
     }
 
     /// Updated and available instances among the eligible ones, and surge at the target that is available.

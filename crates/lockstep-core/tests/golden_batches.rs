@@ -12,6 +12,7 @@ use lockstep_core::model::*;
 use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::snapshot::Memory;
+use lockstep_core::status::Phase;
 use support::role;
 
 fn affinity(prefill: u32, decode: u32, batch_mode: BatchMode) -> Spec {
@@ -188,4 +189,23 @@ fn batches_know_what_was_ready_without_memory() {
     desk.seen.memory = Memory::default();
     desk.evict(0, "decode", 1).plan();
     assert!(!desk.creates[0].gated, "batch 2 runs, so those before it were ready");
+}
+
+#[test]
+fn growth_does_not_wait_for_what_a_gang_holds() {
+    let mut x = with_workers(role("x", 4, "A"), 1);
+    x.min_available = Some(Int(1));
+    let growth = Scaling {
+        roles: vec![RoleName::new("x"), RoleName::new("y")],
+        max_skew: Percent(10),
+        progression: Progression::OrderReady,
+    };
+    let rule = Rule { name: RuleName::new("growth"), kind: RuleKind::Scaling(growth) };
+    let mut spec = one_group(vec![x, role("y", 4, "A")], vec![rule]);
+    spec.gang.scheduler = GangScheduler::PodGang;
+    // x-1 waits for the base gang, which is whole with y-3; y-2 must not wait for x-1.
+    let mut desk = Desk::empty(&spec);
+    desk.run();
+    assert_eq!((desk.line(0, "x"), desk.line(0, "y")), ("AAAA".to_owned(), "AAAA".to_owned()));
+    assert_eq!(desk.phase(), Phase::Complete);
 }

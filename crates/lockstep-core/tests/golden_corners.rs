@@ -8,7 +8,7 @@ use golden_support::{Desk, Names};
 use lockstep_core::blocked::Reason;
 use lockstep_core::model::StrategyKind::*;
 use lockstep_core::model::*;
-use lockstep_core::names::RoleName;
+use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::plan::DeleteWhy;
 use lockstep_core::status::Phase;
@@ -359,4 +359,33 @@ fn the_memory_does_not_grow_with_the_number_of_rollouts() {
         sizes.push(serde_json::to_string(&desk.seen.memory).unwrap().len());
     }
     assert!(sizes[29] <= sizes[1] + 64, "{sizes:?}");
+}
+
+#[test]
+fn the_memory_forgets_roles_and_rules_that_were_removed() {
+    let mut spec = set(1, vec![role("r", 2, "A"), role("s", 2, "A"), role("t", 2, "A")]);
+    spec.roles[1].starts_after = vec![RoleName::new("t")];
+    let ratios = [("r", 1), ("t", 1)].map(|(name, ratio)| (RoleName::new(name), ratio)).into();
+    let affinity = Affinity { topology_key: "host".to_owned(), ratios, batch_mode: BatchMode::Sequential };
+    let kind = RuleKind::AffinityScheduling(affinity);
+    let growth = Scaling {
+        roles: vec![RoleName::new("s"), RoleName::new("t")],
+        max_skew: Int(1),
+        progression: Progression::OrderReady,
+    };
+    spec.rules = vec![
+        Rule { name: RuleName::new("side-by-side"), kind },
+        Rule { name: RuleName::new("growth"), kind: RuleKind::Scaling(growth) },
+    ];
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run_until(|desk| desk.at(0, "t", "B") == 1);
+    let remembered = |desk: &Desk| serde_json::to_string(&desk.seen.memory.groups[&0]).unwrap();
+    assert!(remembered(&desk).contains("\"t\"") && remembered(&desk).contains("side-by-side"));
+    let mut to = at(&spec, "B");
+    to.roles.truncate(1);
+    to.rules.clear();
+    desk.wish(&to).run();
+    assert_eq!(desk.phase(), Phase::Complete);
+    let left = remembered(&desk);
+    assert!(!left.contains("\"t\"") && !left.contains("\"s\"") && !left.contains("side-by-side"), "{left}");
 }

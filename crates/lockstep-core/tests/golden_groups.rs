@@ -9,6 +9,7 @@ use lockstep_core::blocked::Reason;
 use lockstep_core::model::StrategyKind::*;
 use lockstep_core::model::*;
 use lockstep_core::number::IntOrPercent::*;
+use lockstep_core::prove::{Proof, prove};
 use lockstep_core::status::Phase;
 use support::{at, rev, role, set};
 
@@ -222,6 +223,37 @@ fn on_delete_of_one_role_leaves_the_others_rolling() {
 }
 
 #[test]
+fn a_role_updated_by_hand_holds_no_other_group() {
+    let mut roles = vec![role("p", 2, "A"), role("d", 1, "A")];
+    roles[0].strategy.kind = OnDelete;
+    let spec = groups(3, RollingUpdate, 1, 0, roles);
+    let mut desk = Desk::complete(&spec);
+    let passes = desk.wish(&at(&spec, "B")).run();
+    assert_eq!(passes, "-2/d-0 | +2/d-0 | -1/d-0 | +1/d-0 | -0/d-0 | +0/d-0");
+    assert_eq!(desk.wait(3600).run(), "");
+    assert_eq!((desk.phase(), desk.reasons()), (Phase::Progressing, vec![Reason::OnDelete; 3]));
+    assert_eq!(desk.evict(1, "p", 0).run(), "+1/p-0");
+    let next = desk.wish(&at(&spec, "C")).run();
+    assert_eq!(next, "-2/d-0 | +2/d-0 | -1/d-0 | +1/d-0 | -0/d-0 | +0/d-0", "one of p was renewed meanwhile");
+}
+
+#[test]
+fn nothing_is_replaced_in_a_group_that_only_waits_for_its_end() {
+    let mut spec = groups(4, RollingUpdate, 1, 0, vec![role("r", 2, "A")]);
+    spec.roles[0].min_available = Some(Int(1));
+    let mut desk = Desk::complete(&spec);
+    desk.names = Names::Groups;
+    for group in 0..2 {
+        desk.unready(group, "r", 0).unready(group, "r", 1);
+    }
+    spec.replicas = 2;
+    assert_eq!(desk.wish(&spec).plan(), "-3", "group 2 is the only one left that is available");
+    assert_eq!(desk.evict(2, "r", 1).plan(), "");
+    desk.back(0, "r", 0);
+    assert_eq!(desk.plan(), "-2");
+}
+
+#[test]
 fn a_removed_role_goes_last_within_its_own_limit() {
     let spec = set(1, vec![role("r", 2, "A"), role("s", 3, "A")]);
     let mut desk = Desk::complete(&spec);
@@ -276,6 +308,25 @@ fn a_removed_role_stays_in_groups_below_the_partition() {
     to.roles.truncate(1);
     assert_eq!(desk.wish(&to).run(), "-1/r-0 | +1/r-0 | -1/s-0");
     assert_eq!((desk.line(0, "s"), desk.phase()), ("A".to_owned(), Phase::PartitionReached));
+    spec.strategy.kind = GroupRecreate;
+    to.strategy.kind = GroupRecreate;
+    let mut desk = Desk::complete(&spec);
+    assert_eq!(desk.wish(&to).run(), "-1/r-0 -1/s-0 | +1/r-0");
+    assert_eq!((desk.line(0, "s"), desk.phase()), ("A".to_owned(), Phase::PartitionReached));
+}
+
+#[test]
+fn groups_of_which_nothing_is_wished_for_are_complete() {
+    for kind in [RollingUpdate, GroupRecreate] {
+        let spec = groups(2, kind, 1, 0, vec![role("r", 0, "A")]);
+        let mut desk = Desk::complete(&spec);
+        assert_eq!(
+            (desk.wish(&at(&spec, "B")).run().as_str(), desk.phase()),
+            ("", Phase::Complete),
+            "{kind:?}"
+        );
+        assert_eq!(prove(Some(&spec), &at(&spec, "B")), Proof::Finishes, "{kind:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod support;
 use golden_support::row::{holds, level, moves, table, units};
 use lockstep_core::model::Order;
 use lockstep_core::number::{self, IntOrPercent, IntOrPercent::*};
-use lockstep_core::roll::{Hold, Pace, Roll, roll};
+use lockstep_core::roll::{Hold, Pace, Roll, Tally, roll};
 use lockstep_core::time::{Millis, Time};
 
 fn kept(partition: u32, ask: Roll) -> Roll {
@@ -50,6 +50,9 @@ fn rule_1_what_is_gone_returns_new_if_it_has_a_slot() {
         ("scaling out is the same", ceiling(2, level(6, 1, 0)), "AABB", "+4A +5A"),
         ("scaling out with slots left", level(6, 1, 0), "AABB", "+4B +5B"),
         ("mixed is of no use", level(4, 1, 0), "AAmA", "x2"),
+        ("mixed has a slot like one on its way out", ceiling(1, level(4, 2, 0)), "A.mA", "x2 +1A"),
+        ("mixed in the room for surge", level(2, 0, 1), "AAm", "x2"),
+        ("mixed and in excess goes once", level(2, 1, 0), "AAm", "x2 -1"),
     ]);
 }
 
@@ -58,6 +61,33 @@ fn the_first_start_knows_no_partition_ceiling_or_containment() {
     let first = Roll { has_old: false, ..kept(2, ceiling(0, level(4, 1, 0))) };
     assert_eq!(moves(&first, "...."), "+0B +1B +2B +3B");
     assert_eq!(moves(&first, "bb.."), "+2B +3B");
+    assert_eq!(moves(&first, "cccc"), "x3 x2 x1 x0", "what never worked is moved whatever the rules say");
+}
+
+#[test]
+fn the_counts_of_a_level() {
+    let mut standing = units("BBBbA-BnC");
+    standing[1].serves = true;
+    standing[3].serves = true;
+    let expected = Tally {
+        updated: 2,
+        updated_ready: 1,
+        updated_available: 1,
+        available: 6,
+        ready: 4,
+        leaving: 1,
+        on_the_way: 2,
+        outdated: 1,
+        surge: 2,
+        surge_available: 1,
+        proven: true,
+        serving: 2,
+        updated_below: 2,
+        standing: 5,
+    };
+    assert_eq!(kept(2, level(6, 1, 2)).tally(&standing), expected);
+    let one_more = kept(2, level(6, 1, 1)).tally(&standing);
+    assert_eq!((one_more.surge, one_more.surge_available), (1, 1), "beyond its room nothing is surge");
 }
 
 #[test]
@@ -73,6 +103,7 @@ fn rule_2_excess_goes() {
             "-9 x4 x3 x2 x1 x0",
         ),
         ("room for surge is not excess", level(2, 0, 1), "AAB", "-1"),
+        ("excess stands in for nobody", level(2, 0, 1), "AA.B", "-3 +2s"),
     ]);
 }
 
@@ -83,6 +114,7 @@ fn rule_3_what_is_broken_moves_free() {
         ("unscheduled, then not ready, then by ordinal", ceiling(1, level(4, 1, 0)), "uaaA", "x0"),
         ("not ready, by ordinal", ceiling(1, level(4, 1, 0)), "aaaA", "x2"),
         ("as many as the grant, once proven", level(4, 1, 0), "aaaB", "x2 x1 x0"),
+        ("no more than the grant", ceiling(2, level(4, 1, 0)), "aaaB", "x2"),
         ("unproven, as many as may be down", level(4, 2, 0), "aaaa", "x3 x2"),
         ("a blink is not broken", level(4, 1, 0), "AffB", ""),
         ("held by our own gate: it never started", level(4, 1, 0), "AAgA", "x2"),
@@ -92,10 +124,28 @@ fn rule_3_what_is_broken_moves_free() {
         ("flapping for ever, enough available", level(4, 1, 0), "AAAf", "x3"),
         ("flapping, too few available", level(4, 1, 0), "AAff", ""),
         ("flapping, something in motion", level(4, 1, 0), "fffb", ""),
+        ("flapping, something in motion, and room", level(4, 2, 0), "fffb", ""),
         ("flapping, no grant", ceiling(0, level(4, 1, 0)), "ffff", ""),
+        ("flapping beside updated ones that work", level(4, 2, 0), "AfBB", "x1 -0"),
+        ("flapping below the partition", kept(2, level(4, 1, 0)), "ffBB", ""),
+        ("without a node first, from below too", ascending(ceiling(1, level(4, 1, 0))), "aauA", "x2"),
+        ("then by ordinal, from below", ascending(ceiling(1, level(4, 1, 0))), "aaaA", "x0"),
     ]);
-    let young = Roll { min_ready: Millis(990_001), ..level(4, 1, 0) };
-    assert_eq!(moves(&young, "ffff"), "", "not older than minReadySeconds and ten seconds");
+    let aged = |min_ready| Roll { min_ready: Millis(min_ready), ..level(4, 1, 0) };
+    assert_eq!(moves(&aged(990_000), "ffff"), "", "not older than minReadySeconds and ten seconds");
+    assert_eq!(moves(&aged(989_999), "ffff"), "x3", "older by a millisecond");
+    let mut broken = units("aaaA");
+    for (unit, created) in broken.iter_mut().zip([7, 5, 5, 0]) {
+        unit.created = Time(created);
+    }
+    let oldest = Roll { order: Order::OldestFirst, ..ceiling(1, level(4, 1, 0)) };
+    assert_eq!(golden_support::row::text(&roll(&oldest, &broken, &mut |_| true)), "x1", "ties ascending");
+    broken[0].unscheduled = true;
+    assert_eq!(
+        golden_support::row::text(&roll(&oldest, &broken, &mut |_| true)),
+        "x0",
+        "without a node first"
+    );
 }
 
 #[test]
@@ -138,8 +188,13 @@ fn rule_5_surge_stands_in_and_leaves_no_hole() {
         ("outdated and available waits for the account", level(3, 0, 1), "AAAC", "-2"),
         ("outdated and available in the end", level(3, 0, 1), "BBBC", "-3"),
         ("nothing outdated, no surge", level(3, 0, 1), "B.B", "+1B"),
+        ("no grant and none live, though one is in motion", ceiling(1, level(4, 0, 1)), "AAA-", ""),
+        ("one live, and two in motion", ceiling(2, level(4, 0, 2)), "AA--B", "+5s"),
+        ("nothing outdated, no more surge", level(3, 0, 2), "B..B", "+1B +2B"),
         ("no grant, no surge", ceiling(0, level(3, 0, 1)), "AAA", ""),
         ("reclaimed from the highest", level(4, 0, 3), "BBBABBB", "-3 -6 -5"),
+        ("as many as are too many", level(4, 0, 3), "BBBAbbb", "x6 x5"),
+        ("excess is not reclaimed a second time", level(4, 1, 1), "BBBBBB", "-5 -4"),
         ("R1 S1 U0", level(1, 0, 1), "A", "+1s"),
         ("R1 S1 U0, the surge is there", level(1, 0, 1), "AB", "-0"),
     ]);
@@ -168,6 +223,8 @@ fn paused_recovers_as_it_was_and_keeps_the_surge() {
         ("scaling out goes on", paused(reached(1, level(5, 1, 0))), "AAAB", "+4A"),
         ("scaling in goes on", paused(reached(1, level(3, 1, 0))), "AAAB", "-3"),
         ("surge is kept", paused(reached(3, level(4, 1, 1))), "ABBBB", ""),
+        ("until nothing is left for it to do", paused(reached(4, level(4, 1, 1))), "BBBBB", "-4"),
+        ("broken old ones stay", paused(level(4, 2, 0)), "AaAA", ""),
     ]);
 }
 
@@ -177,6 +234,56 @@ fn on_delete_returns_new_what_somebody_deleted() {
     assert_eq!(moves(&ask, "AAAA"), "");
     assert_eq!(moves(&ask, "A.A."), "+1B +3B");
     assert_eq!(moves(&ask, "Aaua"), "");
+    let one = Roll { pace: Pace::OnDelete, ..level(4, 1, 0) };
+    let covered = Roll { pace: Pace::OnDelete, ..level(4, 0, 2) };
+    assert_eq!(moves(&covered, "AA..B"), "+2B +3B", "no surge stands in for it");
+    assert_eq!(moves(&ceiling(0, ask), "A.A."), "+1B +3B", "no rule over roles has a say");
+    assert_eq!(moves(&kept(2, ask), "cCaA"), "", "nor is anything repaired below the partition");
+    assert_eq!(moves(&one, "b..."), "+1B +2B +3B", "whoever deletes knows what they are doing");
+}
+
+#[test]
+fn where_another_level_decides_only_what_is_lost_returns() {
+    let fixed = |ask| Roll { pace: Pace::Fixed, ..ask };
+    table(&[
+        ("nothing moves", fixed(level(4, 2, 1)), "AAaA", ""),
+        ("what is lost returns", fixed(proven(level(4, 1, 0))), "B.BB", "+1B"),
+        ("scaling in goes on", fixed(level(2, 1, 0)), "BBBB", "-3 -2"),
+        ("at neither revision it stays, too", fixed(kept(4, level(4, 1, 0))), "cAAA", ""),
+    ]);
+    assert_eq!(holds(&fixed(level(4, 2, 1)), "AAAA"), [], "it is not this level that holds");
+}
+
+#[test]
+fn a_level_says_what_it_waits_for() {
+    let closed = ceiling(0, level(4, 1, 0));
+    for (why, ask, letters, expected) in [
+        ("nothing to do", level(4, 1, 0), "BBBB", vec![]),
+        ("a new one starts", level(4, 1, 0), "AAAb", vec![(2, Hold::NotReadyYet, Some(3))]),
+        ("an old one ends", level(4, 1, 0), "AAA-", vec![(2, Hold::Termination, Some(3))]),
+        ("starting says more than ending", level(4, 2, 0), "AAb-", vec![(1, Hold::NotReadyYet, Some(2))]),
+        ("a broken one below the partition", kept(1, level(4, 1, 0)), "aAAA", vec![(3, Hold::Budget, None)]),
+        ("the ceiling", closed, "AAAA", vec![(3, Hold::Ceiling, None)]),
+        ("the ceiling, for broken ones", closed, "aaaA", vec![(2, Hold::Ceiling, None)]),
+        ("unproven", level(4, 1, 0), "aaab", vec![(2, Hold::Containment, Some(3))]),
+        ("the surge has no node", level(4, 0, 1), "AAAAn", vec![(3, Hold::SurgeUnscheduled, Some(4))]),
+        ("the surge starts", level(4, 0, 1), "AAAAb", vec![(3, Hold::SurgeNotReady, Some(4))]),
+        ("the last surge is the one", level(4, 0, 2), "AAAabb", vec![(2, Hold::SurgeNotReady, Some(5))]),
+        (
+            "beyond its room nothing is the surge",
+            level(4, 0, 1),
+            "AAAAbb",
+            vec![(3, Hold::SurgeNotReady, Some(4))],
+        ),
+        ("one starts beside the surge", level(4, 0, 1), "AAbAb", vec![(3, Hold::NotReadyYet, Some(2))]),
+        ("one ends beside the surge", level(4, 0, 1), "AA-Ab", vec![(3, Hold::Termination, Some(2))]),
+        ("excess, once", level(3, 0, 0), "AAaBb", vec![(3, Hold::Budget, None)]),
+        ("another reason beside it", level(3, 0, 0), "AAbB", vec![(3, Hold::NotReadyYet, Some(2))]),
+    ] {
+        let found = roll(&ask, &units(letters), &mut |_| true).held;
+        let found: Vec<_> = found.iter().map(|held| (held.ordinal, held.by, held.waits_for)).collect();
+        assert_eq!(found, expected, "{why}: {letters}");
+    }
 }
 
 #[test]
@@ -203,6 +310,21 @@ fn outside_budgets_have_the_last_word() {
     let found = roll(&level(4, 2, 0), &units("AAAA"), &mut |ordinal| ordinal != 3);
     assert_eq!(golden_support::row::text(&found), "-2 -1");
     assert!(found.held.iter().any(|held| held.ordinal == 3 && held.by == Hold::OutsideBudget));
+}
+
+#[test]
+fn broken_groups_that_still_serve_go_one_by_one() {
+    let mut short = units("aaa");
+    short.iter_mut().for_each(|unit| unit.serves = true);
+    let found = roll(&proven(level(3, 1, 0)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x2");
+    assert_eq!(
+        found.held.iter().map(|held| (held.ordinal, held.by)).collect::<Vec<_>>(),
+        [(1, Hold::Serving)]
+    );
+    short[1].serves = false;
+    let found = roll(&proven(level(3, 1, 0)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x1", "two serve, and two must");
 }
 
 #[test]

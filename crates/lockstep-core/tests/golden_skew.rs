@@ -5,8 +5,9 @@ mod support;
 
 use golden_support::Desk;
 use golden_support::build::*;
-use golden_support::ceilings::{self, NONE, ceilings};
+use golden_support::ceilings::{self, NONE, ceilings, held_by};
 use lockstep_core::blocked::Reason;
+use lockstep_core::coordinate::scaling::{self, Growth};
 use lockstep_core::coordinate::{self, Progress};
 use lockstep_core::model::*;
 use lockstep_core::names::RoleName;
@@ -40,6 +41,50 @@ fn ceilings_are_the_least_of_the_others_and_the_skew() {
         ("and not the smallest either", vec![40, 0, 20], vec![0, 0, 0], Int(1), vec![2, NONE, 1]),
     ] {
         assert_eq!(ceilings(&spanned(&sizes, max_skew), &ready), expected, "{why}");
+    }
+}
+
+#[test]
+fn growth_stays_close_by_the_same_formula() {
+    for (why, sizes, there, max_skew, expected) in [
+        ("the slowest may have one more", vec![4, 4], vec![0, 0], Percent(1), vec![(0, 1), (1, 1)]),
+        ("ahead it waits", vec![4, 4], vec![2, 1], Percent(25), vec![(0, 2), (1, 3)]),
+        ("in proportion", vec![10, 5], vec![4, 2], Percent(20), vec![(0, 6), (1, 3)]),
+        ("absolute: of the smallest role", vec![10, 5], vec![0, 0], Int(2), vec![(0, 4), (1, 2)]),
+        ("fully grown it holds nobody back", vec![4, 4], vec![4, 1], Percent(1), vec![]),
+        (
+            "of three, the least counts",
+            vec![4, 4, 4],
+            vec![3, 1, 2],
+            Percent(50),
+            vec![(0, 3), (1, 4), (2, 3)],
+        ),
+        ("without instances it is ignored", vec![4, 0, 2], vec![0, 0, 0], Int(1), vec![(0, 2), (2, 1)]),
+        ("more than wished for is grown", vec![2, 4], vec![3, 1], Percent(1), vec![]),
+    ] {
+        let spec = spanned(&sizes, max_skew);
+        let roles = spec.roles.iter().map(|role| role.name.clone()).collect();
+        let rule = Scaling { roles, max_skew, progression: Progression::OrderReady };
+        let growth = sizes.iter().zip(there).map(|(&desired, counted)| Growth { desired, counted });
+        assert_eq!(scaling::ceilings(&spec, &rule, &growth.collect::<Vec<_>>()), expected, "{why}");
+    }
+}
+
+#[test]
+fn the_distance_is_that_of_the_slowest_unfinished_role_from_the_fastest() {
+    for (sizes, ready, expected) in [
+        (vec![10, 10], vec![5, 3], 200),
+        (vec![10, 10, 10], vec![5, 3, 10], 700),
+        (vec![10, 10], vec![10, 10], 0),
+        (vec![40, 20], vec![10, 5], 0),
+        (vec![40, 0, 20], vec![10, 0, 6], 50),
+    ] {
+        let spec = spanned(&sizes, Percent(10));
+        let RuleKind::RollingUpdate(rule) = &spec.rules[0].kind else { panic!("a skew rule") };
+        let progress =
+            |(&desired, &ready): (&u32, &u32)| Progress { desired, eligible: desired, ready, settled: false };
+        let progress: Vec<Progress> = sizes.iter().zip(&ready).map(progress).collect();
+        assert_eq!(coordinate::skew::distance(&spec, rule, &progress), expected, "{ready:?} of {sizes:?}");
     }
 }
 
@@ -144,6 +189,19 @@ fn a_stuck_role_stops_the_others_within_the_bound() {
     desk.wish(&to).run();
     assert_eq!((desk.at(0, "r0", "B"), desk.at(0, "r1", "X")), (2, 1));
     assert!(desk.reasons().contains(&Reason::SkewHeld));
+}
+
+#[test]
+fn the_strictest_rule_holds_and_of_two_alike_the_first() {
+    let mut spec = spanned(&[8, 4], Percent(25));
+    for (why, skews, rule) in [
+        ("the second is stricter", [50, 25], 1),
+        ("the first is stricter", [25, 50], 0),
+        ("they are alike", [25, 25], 0),
+    ] {
+        spec.rules = skews.map(|percent| skew("rule", &["r0", "r1"], Percent(percent))).to_vec();
+        assert_eq!(held_by(&spec, &[2, 0]), [Some(rule); 2], "{why}");
+    }
 }
 
 #[test]

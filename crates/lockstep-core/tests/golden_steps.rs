@@ -56,6 +56,9 @@ fn ceilings_are_the_largest_targets_named_so_far() {
     ] {
         assert_eq!(ceilings(&spec, &ready), expected, "prefill and decode at {ready:?}");
     }
+    let mut more = spec.clone();
+    more.roles.push(role("router", 2, "A"));
+    assert_eq!(ceilings(&more, &[0, 0, 0]), [0, 1, NONE], "router is in no step");
 }
 
 #[test]

@@ -43,6 +43,45 @@ fn every_example_profile_keeps_the_promises() {
 }
 
 #[test]
+fn profiles_that_name_no_role_fit_any_set() {
+    for set in ["recreate", "skew-40-20"] {
+        let (from, to) = (format!("{set}.yaml"), format!("{set}-v2.yaml"));
+        for name in ["rough-day", "bad-image"] {
+            let faults = format!("faults/{name}.yaml");
+            let ran = lockstep(&["simulate", "-f", &from, "--to", &to, "--faults", &faults, "--runs", "3"]);
+            assert_eq!(ran.code, 0, "{set}, {name}: {}{}", ran.out, ran.err);
+        }
+    }
+}
+
+/// Four decode and no room for a fifth, though none of them may be unavailable.
+#[test]
+fn nodes_without_room_for_the_surge_are_no_broken_promise() {
+    let set = |image: &str| {
+        format!(
+            "apiVersion: lockstep.dev/v1alpha1\nkind: LockstepSet\nmetadata: {{name: a}}\nspec:\n  roles:\n  \
+             - name: decode\n    replicas: 4\n    updateStrategy: {{maxUnavailable: 0, maxSurge: 1}}\n    \
+             template: {{spec: {{containers: [{{name: main, image: '{image}'}}]}}}}\n"
+        )
+    };
+    let folder = std::env::temp_dir().join(format!("lockstep-no-room-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (from, to) = (write("old.yaml", &set("vllm:1")), write("new.yaml", &set("vllm:2")));
+    for (pods, held) in [(4, true), (5, false)] {
+        let profile = write("room.yaml", &format!("nodes: [{pods}]\n"));
+        let ran = lockstep(&["simulate", "-f", &from, "--to", &to, "--faults", &profile]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert_eq!(ran.out.contains("4 with 1 extra are needed"), held, "{}", ran.out);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn holding_a_bad_image_breaks_no_promise() {
     let profile = "badImage: [{role: decode, how: neverReady}]\n";
     let args = ["simulate", "-f", "prefill-decode.yaml", "--to", "prefill-decode-v2.yaml", "--faults", "-"];

@@ -1,10 +1,10 @@
 //! Numbers that must fit each other.
 
-use lockstep_core::number::IntOrPercent;
+use lockstep_core::number::{self, IntOrPercent};
 
 use super::{role_path, rule_path, spec};
 use crate::findings::Findings;
-use crate::lockstep_set::{LockstepSet, Role};
+use crate::lockstep_set::{LockstepSet, Role, UpdateType};
 use crate::path::Path;
 
 /// More pods than any cluster has, and far from the end of every counter.
@@ -12,16 +12,31 @@ const MOST_PODS: u64 = 1_000_000;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     let strategy = &set.spec.update_strategy;
-    budget(strategy.max_unavailable, strategy.max_surge, &spec().field("updateStrategy"), found);
+    let path = spec().field("updateStrategy");
+    budget(strategy.max_unavailable, strategy.max_surge, &path, found);
+    probably_not_meant(
+        strategy.max_unavailable,
+        strategy.partition,
+        (set.spec.replicas, "group"),
+        &path,
+        found,
+    );
     for (i, role) in set.spec.roles.iter().enumerate() {
         let path = role_path(i);
         let strategy = role.strategy();
-        budget(strategy.max_unavailable, strategy.max_surge, &path.field("updateStrategy"), found);
+        let at = path.field("updateStrategy");
+        budget(strategy.max_unavailable, strategy.max_surge, &at, found);
+        // Groups that are recreated do not ask their roles, which is said elsewhere.
+        if set.spec.update_strategy.kind != UpdateType::GroupRecreate {
+            let of = (role.replicas, "instance");
+            probably_not_meant(strategy.max_unavailable, strategy.partition, of, &at, found);
+        }
         min_available(role, &path, found);
         members(role, &path, found);
         delays(role, &path, found);
     }
     rule_budgets(set, found);
+    no_skew_at_all(set, found);
     deadline(set, found);
     total(set, found);
 }
@@ -43,6 +58,38 @@ fn budget(unavailable: IntOrPercent, surge: IntOrPercent, path: &Path, found: &m
             found.warn(&at, "lets nothing move, nor does maxSurge; 1 is used instead");
         }
         _ => {}
+    }
+}
+
+/// Numbers that make a strategy do nothing, or everything at once.
+fn probably_not_meant(
+    unavailable: IntOrPercent,
+    partition: IntOrPercent,
+    (replicas, unit): (u32, &str),
+    path: &Path,
+    found: &mut Findings,
+) {
+    if replicas == 0 || !found.sound(path) {
+        return;
+    }
+    if number::partition(partition, replicas) >= replicas {
+        let all = if replicas == 1 { format!("the one {unit}") } else { format!("all {replicas} {unit}s") };
+        found.warn(&path.field("partition"), format!("keeps {all} old, so that nothing is updated"));
+    }
+    if matches!(unavailable, IntOrPercent::Int(n) if n > replicas) {
+        let message = format!("more than there are ({replicas}): all may be down at once");
+        found.warn(&path.field("maxUnavailable"), message);
+    }
+}
+
+/// Accepted, and probably taken for more than it is.
+fn no_skew_at_all(set: &LockstepSet, found: &mut Findings) {
+    for (i, rule) in set.spec.coordination.iter().enumerate() {
+        let none = |skew: IntOrPercent| matches!(skew, IntOrPercent::Int(0) | IntOrPercent::Percent(0));
+        if rule.rolling_update.is_some_and(|rolling| none(rolling.max_skew)) {
+            let at = found.spelled(&rule_path(i), "rollingUpdate", "skew").field("maxSkew");
+            found.warn(&at, "roles cannot be equally far at every moment: each may be one instance ahead");
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub fn ceilings(spec: &Spec, rule: &Scaling, growth: &[Growth]) -> Vec<(usize, u
         .roles
         .iter()
         .filter_map(|name| spec.role_index(name))
-        .filter(|role| growth[*role].desired > 0 && growth[*role].counted < growth[*role].desired)
+        .filter(|role| growth[*role].counted < growth[*role].desired)
         .collect();
     let share = |role: usize| Ratio::new(u64::from(growth[role].counted), u64::from(growth[role].desired));
     let spanned = rule.roles.iter().filter_map(|name| spec.role(name)).map(|role| role.replicas);

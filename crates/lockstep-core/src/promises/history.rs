@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coordinate;
-use crate::model::{Role, Spec, StrategyKind};
+use crate::model::{Role, Rule, RuleKind, Spec, Step, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
 use crate::revision::Revision;
@@ -220,18 +220,12 @@ impl History {
             let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
             self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)
         };
-        let changing = || spec.roles.iter().filter(|role| changes(role) || outdated(role));
+        let changing = || {
+            let moves = |role: &&Role| !by_hand(spec, role) && (changes(role) || outdated(role));
+            spec.roles.iter().filter(moves)
+        };
         let updated = changing().any(|role| self.updated(group, role, t, lenient) > 0);
-        let finished = changing().all(|role| {
-            let (_, partition) = self.limits(role, group);
-            let target = self.target(&role.name);
-            let done = self.of(group, &role.name).filter(|(i, x)| {
-                (partition..role.replicas).contains(i)
-                    && Some(x.revision) == target
-                    && self.seems_available(x, role, t)
-            });
-            number(done.count()) >= role.replicas.saturating_sub(partition)
-        });
+        let finished = changing().all(|role| self.finished(group, role, t) >= self.eligible(group, role));
         let surge = changing().any(|role| {
             let target = self.target(&role.name);
             let room = role.replicas..role.replicas.saturating_add(self.limits(role, group).0.surge);
@@ -239,6 +233,72 @@ impl History {
             beyond.any(|(_, x)| !x.leaving && Some(x.revision) == target)
         });
         (updated && !finished) || surge
+    }
+
+    /// How many instances of a role may be updated: `T`.
+    fn eligible(&self, group: u32, role: &Role) -> u32 {
+        role.replicas.saturating_sub(self.limits(role, group).1)
+    }
+
+    /// How many of them stand at the target and seem available.
+    fn finished(&self, group: u32, role: &Role, t: u64) -> u32 {
+        let (partition, target) = (self.limits(role, group).1, self.target(&role.name));
+        let done = self.of(group, &role.name).filter(|(i, x)| {
+            (partition..role.replicas).contains(i)
+                && Some(x.revision) == target
+                && self.seems_available(x, role, t)
+        });
+        number(done.count())
+    }
+
+    /// Every role of a group is updated and available, as far as the engine can know.
+    pub fn complete(&self, group: u32, t: u64) -> bool {
+        self.spec().is_some_and(|spec| {
+            spec.roles.iter().all(|role| {
+                let target = self.target(&role.name);
+                let lost = self.lately_gone(group, role, t, |x| Some(x.revision) == target && x.was_ready);
+                self.finished(group, role, t) + number(lost.count()) >= self.eligible(group, role)
+            })
+        })
+    }
+
+    /// What is not finished though no person holds it, be it through a rule: asked at the end of a rollout
+    /// that waits for somebody.
+    pub fn left_behind(&self, t: u64) -> Option<String> {
+        let spec = self.spec().filter(|spec| !spec.paused)?;
+        let hand = |name: &RoleName| spec.role(name).is_some_and(|role| by_hand(spec, role));
+        let holds = |rule: &Rule| match &rule.kind {
+            RuleKind::RollingUpdate(skew) => skew.roles.iter().any(hand),
+            RuleKind::Steps(steps) => steps.iter().any(|step| match step {
+                Step::Update { role, .. } => hand(role),
+                Step::Pause { .. } => true,
+            }),
+            RuleKind::AffinityScheduling(_) | RuleKind::Scaling(_) => false,
+        };
+        if spec.rules.iter().any(holds) || spec.strategy.kind != StrategyKind::RollingUpdate {
+            return None;
+        }
+        let groups = spec.strategy.kept(spec.replicas)..spec.replicas;
+        let mut places = groups.flat_map(|group| spec.roles.iter().map(move |role| (group, role)));
+        let behind = places.find(|(group, role)| {
+            !by_hand(spec, role) && self.finished(*group, role, t) < self.eligible(*group, role)
+        });
+        behind.map(|(group, role)| format!("{group}/{}", role.name))
+    }
+
+    /// Takes the next wish. What was stable before the trace began is told with the first one; after that it
+    /// is learned from what happens, whatever the engine believes.
+    pub fn take(&mut self, t: u64, wish: &SpecEvent) -> Option<SpecEvent> {
+        let names: Vec<RoleName> = self
+            .spec()
+            .map(|spec| spec.roles.iter().map(|role| role.name.clone()).collect())
+            .unwrap_or_default();
+        names.iter().for_each(|name| self.learn_stable(name, t));
+        if self.wish.is_none() {
+            self.stable = wish.stable.clone();
+        }
+        self.stable.retain(|name, _| wish.spec.role(name).is_some());
+        self.wish.replace(wish.clone())
     }
 
     /// The engine or the world takes an instance, or its readiness.
@@ -253,7 +313,8 @@ impl History {
         }
     }
 
-    /// A role is stable when all of it, in all groups, is updated and available.
+    /// A role is stable when all of it, in all groups, is updated and available. Asked before anything that
+    /// may end that, so that no such moment is missed.
     pub fn learn_stable(&mut self, name: &RoleName, t: u64) {
         let Some(role) = self.spec().and_then(|spec| spec.role(name)) else { return };
         let replicas = self.spec().map_or(0, |spec| spec.replicas);
@@ -273,4 +334,13 @@ impl History {
 /// A count as the engine's numbers.
 pub fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Nothing of the role moves until somebody deletes it. Groups that are recreated do not ask their roles.
+pub fn by_hand(spec: &Spec, role: &Role) -> bool {
+    match spec.strategy.kind {
+        StrategyKind::OnDelete => true,
+        StrategyKind::RollingUpdate => role.strategy.kind == StrategyKind::OnDelete,
+        StrategyKind::GroupRecreate => false,
+    }
 }

@@ -149,7 +149,7 @@ impl<'a> Rolling<'a> {
             if ask.is_eligible(unit) {
                 applied = true;
                 self.move_free(unit);
-            } else if unit.at == At::Other && unit.stably_broken && ask.pace != Pace::Fixed {
+            } else if unit.at == At::Other && unit.stably_broken && ask.repairs() {
                 // It goes back to what is stable, which is no progress and needs no grant.
                 let _ = self.may_leave_service(unit) && self.remove(unit, Why::Repair, false);
             }

@@ -133,7 +133,10 @@ impl Generator {
         let max_surge = if self.rng.chance(50) { Int(0) } else { self.share(replicas) };
         let zero = Limits0(max_unavailable, max_surge);
         role.strategy = RoleStrategy {
-            kind: StrategyKind::RollingUpdate,
+            kind: match self.rng.chance(4) {
+                true => StrategyKind::OnDelete,
+                false => StrategyKind::RollingUpdate,
+            },
             max_unavailable: if zero.both() { Int(1) } else { max_unavailable },
             max_surge,
             partition: if self.rng.chance(80) { Int(0) } else { self.share(replicas) },
@@ -235,6 +238,19 @@ impl Generator {
         if kind == StrategyKind::RollingUpdate && self.rng.chance(60) {
             let rules = self.rng.between(1, 2) as usize;
             spec.rules = (0..rules).map(|index| self.rule(index, &spec.roles)).collect();
+            let named = |rule: &Rule, name| match &rule.kind {
+                RuleKind::RollingUpdate(skew) => skew.roles.contains(name),
+                RuleKind::Steps(steps) => {
+                    steps.iter().any(|step| matches!(step, Step::Update { role, .. } if role == name))
+                }
+                _ => false,
+            };
+            // What a rule waits for must move by itself, else the set is refused.
+            for role in &mut spec.roles {
+                if spec.rules.iter().any(|rule| named(rule, &role.name)) {
+                    role.strategy.kind = StrategyKind::RollingUpdate;
+                }
+            }
         }
         if self.taste.gangs {
             self.add_gangs(&mut spec);
@@ -270,7 +286,7 @@ impl Generator {
     /// A change a user might make in mid-rollout.
     fn change(&mut self, from: &Spec, revisions: &[&str]) -> Spec {
         let mut spec = from.clone();
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0..3 => {
                 let revision = revisions[self.rng.below(revisions.len() as u64) as usize];
                 spec = at(&spec, revision);
@@ -291,7 +307,8 @@ impl Generator {
                 let index = self.rng.below(spec.roles.len() as u64) as usize;
                 spec.roles[index].strategy.partition = self.share(spec.roles[index].replicas);
             }
-            _ => spec.strategy.partition = self.share(spec.replicas),
+            9 => spec.strategy.partition = self.share(spec.replicas),
+            _ => remove_last_role(&mut spec),
         }
         spec
     }
@@ -342,6 +359,25 @@ impl Generator {
             controller_crash: self.every(),
             until: Millis::seconds(self.rng.between(10, 900)),
             ..Faults::default()
+        }
+    }
+}
+
+/// Takes the last role out of a set, and its name out of everything that names it.
+fn remove_last_role(spec: &mut Spec) {
+    if spec.roles.len() < 2 {
+        return;
+    }
+    let Some(gone) = spec.roles.pop().map(|role| role.name) else { return };
+    spec.roles.iter_mut().for_each(|role| role.starts_after.retain(|name| *name != gone));
+    for rule in &mut spec.rules {
+        match &mut rule.kind {
+            RuleKind::RollingUpdate(skew) => skew.roles.retain(|name| *name != gone),
+            RuleKind::Scaling(scaling) => scaling.roles.retain(|name| *name != gone),
+            RuleKind::AffinityScheduling(affinity) => drop(affinity.ratios.remove(&gone)),
+            RuleKind::Steps(steps) => {
+                steps.retain(|step| !matches!(step, Step::Update { role, .. } if *role == gone));
+            }
         }
     }
 }

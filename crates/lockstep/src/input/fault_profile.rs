@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use lockstep_api::Document;
-use lockstep_core::model::Spec;
+use lockstep_core::coordinate;
+use lockstep_core::model::{Role, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::faults::{Faults, Nature, Span};
@@ -75,7 +76,7 @@ impl Profile {
     pub fn may_hold(&self, to: &Spec) -> Option<String> {
         let last = self.changes.last().map_or(to, |(_, spec)| spec);
         let faults = &self.faults;
-        let bad = |role: &&lockstep_core::model::Role| {
+        let bad = |role: &&Role| {
             [&faults.never_ready, &faults.failing, &faults.flapping]
                 .iter()
                 .any(|list| list.contains(&role.revision))
@@ -83,12 +84,37 @@ impl Profile {
         if let Some(role) = last.roles.iter().find(bad) {
             return Some(format!("the image of {} wished for at the end does not work", role.name));
         }
+        if self.nature.nodes.is_empty() {
+            return None;
+        }
         let room: u64 = self.nature.nodes.iter().map(|n| u64::from(*n)).sum();
-        let pods: u64 = last.roles.iter().map(|r| u64::from(r.replicas) * u64::from(r.pods())).sum();
-        let pods = pods * u64::from(last.replicas);
-        let short = !self.nature.nodes.is_empty() && room < pods;
-        short.then(|| format!("the nodes have room for {room} of {pods} pods"))
+        let pods = pods_of_a_group(last) * u64::from(last.replicas);
+        let extra = least_extra(last);
+        match room {
+            _ if room < pods => Some(format!("the nodes have room for {room} of {pods} pods")),
+            _ if room < pods + extra => {
+                Some(format!("the nodes have room for {room} pods, and {pods} with {extra} extra are needed"))
+            }
+            _ => None,
+        }
     }
+}
+
+fn pods_of_a_group(spec: &Spec) -> u64 {
+    spec.roles.iter().map(|role| u64::from(role.replicas) * u64::from(role.pods())).sum()
+}
+
+/// How many pods beyond those wished for must fit for anything to move: where none may be unavailable, one
+/// instance of the role, or a whole group.
+fn least_extra(spec: &Spec) -> u64 {
+    if spec.replicas > 0 && spec.strategy.limits(spec.replicas).unavailable == 0 {
+        return pods_of_a_group(spec);
+    }
+    if spec.strategy.kind != StrategyKind::RollingUpdate {
+        return 0;
+    }
+    let covered = |role: &&Role| role.replicas > 0 && coordinate::limits(spec, role).0.unavailable == 0;
+    spec.roles.iter().filter(covered).map(|role| u64::from(role.pods())).max().unwrap_or(0)
 }
 
 fn profile(reader: &mut Reader<'_>, root: &Place<'_>, about: &About<'_>) -> Profile {
@@ -207,7 +233,7 @@ fn faults(reader: &mut Reader<'_>, root: &Place<'_>) -> Faults {
     faults
 }
 
-/// `{role: prefill, revision: new, how: neverReady}`.
+/// `{role: prefill, revision: new, how: neverReady}`; without a role, of every role that changes.
 fn bad_image(reader: &mut Reader<'_>, at: &Place<'_>, about: &About<'_>, faults: &mut Faults) {
     if !reader.map(at, &["role", "revision", "how"]) {
         return;
@@ -217,26 +243,35 @@ fn bad_image(reader: &mut Reader<'_>, at: &Place<'_>, about: &About<'_>, faults:
     };
     let how = reader.word(&how, &[("neverReady", 0), ("failing", 1), ("flapping", 2)]);
     let old = at.get("revision").map_or(Some(false), |at| reader.word(&at, &[("new", false), ("old", true)]));
-    let Some(named) = at.get("role") else {
-        return reader.refuse(at, "role is required");
+    let named = match at.get("role") {
+        Some(named) => reader.text(&named).and_then(|text| role(reader, &named, text, about)).map(Some),
+        None => Some(None),
     };
-    let name = reader.text(&named).and_then(|text| role(reader, &named, text, about));
-    let (Some(how), Some(old), Some(name)) = (how, old, name) else { return };
-    let revision = if old { about.from } else { Some(about.to) }.and_then(|spec| revision(spec, &name));
-    match revision {
+    let (Some(how), Some(old), Some(named)) = (how, old, named) else { return };
+    let found = match named {
+        Some(name) => bad_revision(about, &name, old).map(|revision| vec![revision]),
         None => {
-            let which = if old { "old" } else { "new" };
-            reader.refuse(at, format!("there is no {which} revision of {name}"));
+            let names = about.to.roles.iter().map(|role| &role.name);
+            let bad: Vec<Revision> = names.filter_map(|name| bad_revision(about, name, old).ok()).collect();
+            if bad.is_empty() { Err("no role changes".to_owned()) } else { Ok(bad) }
         }
-        Some(revision)
-            if old || about.from.and_then(|from| self::revision(from, &name)) != Some(revision) =>
-        {
-            [&mut faults.never_ready, &mut faults.failing, &mut faults.flapping][how].push(revision);
-        }
-        Some(_) => {
-            reader.refuse(at, format!("{name} does not change, so its new revision is the old one too"))
-        }
+    };
+    match found {
+        Ok(bad) => [&mut faults.never_ready, &mut faults.failing, &mut faults.flapping][how].extend(bad),
+        Err(message) => reader.refuse(at, message),
     }
+}
+
+/// The revision of a role that is to be bad. A new one must not be the old one too.
+fn bad_revision(about: &About<'_>, name: &RoleName, old: bool) -> Result<Revision, String> {
+    let before = about.from.and_then(|spec| revision(spec, name));
+    let found = if old { before } else { revision(about.to, name) };
+    let which = if old { "old" } else { "new" };
+    let found = found.ok_or_else(|| format!("there is no {which} revision of {name}"))?;
+    if !old && before == Some(found) {
+        return Err(format!("{name} does not change, so its new revision is the old one too"));
+    }
+    Ok(found)
 }
 
 fn revision(spec: &Spec, role: &RoleName) -> Option<Revision> {

@@ -101,3 +101,24 @@ fn a_lane_is_cut_where_something_happens() {
     );
     assert!(!lanes[0].surge && lanes.len() == 1);
 }
+
+/// A role outside of the rule may be as far ahead as it likes: the worst skew is that of the rule's roles.
+#[test]
+fn the_worst_skew_is_that_of_the_rule() {
+    let set = |image: &str| {
+        let role = |name: &str, down: u32| {
+            format!(
+                "\n  - name: {name}\n    replicas: 4\n    updateStrategy: {{maxUnavailable: {down}}}\n    \
+                 template: {{spec: {{containers: [{{name: main, image: '{image}'}}]}}}}"
+            )
+        };
+        let roles: String = [("a", 1), ("b", 1), ("free", 4)].map(|(name, down)| role(name, down)).concat();
+        let text = format!(
+            "apiVersion: lockstep.dev/v1alpha1\nkind: LockstepSet\nmetadata: {{name: set}}\nspec:\n  \
+             coordination: [{{name: close, roles: [a, b], skew: {{maxSkew: 25%}}}}]\n  roles:{roles}\n"
+        );
+        lockstep_api::lower(&lockstep_api::parse(&text).unwrap().set)
+    };
+    let (_, totals) = told(Some(&set("x:1")), &set("x:2"), false);
+    assert!(totals.worst_skew.is_some_and(|permille| permille <= 250), "{totals:?}");
+}

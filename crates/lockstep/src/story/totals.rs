@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockstep_core::model::{RuleKind, Spec, StrategyKind};
+use lockstep_core::model::{Role, RuleKind, Skew, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::Ratio;
 use lockstep_core::simulate::trace::{By, Event, Subject, What};
@@ -26,7 +26,8 @@ pub struct Totals {
     pub extra: BTreeMap<RoleName, u32>,
     /// The most groups beyond those wished for at one time.
     pub extra_groups: u32,
-    /// The largest distance between the updated shares of roles that change, in tenths of a percent.
+    /// The largest distance between the updated shares of roles that change (those of the strictest skew rule,
+    /// if there is one), in tenths of a percent.
     #[serde(rename = "worstSkewPermille", skip_serializing_if = "Option::is_none")]
     pub worst_skew: Option<u32>,
     /// Per role: the lowest number available in one group, of how many.
@@ -131,11 +132,14 @@ impl Adder {
     }
 }
 
-/// The distance between the most and the least updated of the roles that change and are not done.
+/// The distance between the most and the least updated of the roles that change and are not done: those of
+/// the strictest skew rule, or all where there is none.
 fn skew(stage: &Stage, spec: &Spec, group: u32) -> Option<u32> {
     let progress = stage.progress(group);
-    let roles =
-        spec.roles.iter().zip(&progress).filter(|(role, _)| stage.changes(&role.name) && role.replicas > 0);
+    let held = strictest(spec);
+    let spans = |role: &Role| held.is_none_or(|skew| skew.roles.contains(&role.name));
+    let counts = |role: &Role| stage.changes(&role.name) && role.replicas > 0 && spans(role);
+    let roles = spec.roles.iter().zip(&progress).filter(|(role, _)| counts(role));
     let shares: Vec<(Ratio, bool)> = roles
         .map(|(role, progress)| {
             let share = Ratio::new(u64::from(stage.updated(group, role)), u64::from(role.replicas));
@@ -151,11 +155,16 @@ fn skew(stage: &Stage, spec: &Spec, group: u32) -> Option<u32> {
     Some(least.map_or(0, |least| most.permille_above(least)))
 }
 
-/// The smallest `maxSkew` of the rules, as written.
-pub fn allowed_skew(spec: &Spec) -> Option<String> {
+/// The rule with the smallest `maxSkew`.
+fn strictest(spec: &Spec) -> Option<&Skew> {
     let skews = spec.rules.iter().filter_map(|rule| match &rule.kind {
-        RuleKind::RollingUpdate(skew) => Some(skew.max_skew),
+        RuleKind::RollingUpdate(skew) => Some(skew),
         _ => None,
     });
-    skews.min().map(|skew| skew.to_string())
+    skews.min_by_key(|skew| skew.max_skew)
+}
+
+/// The smallest `maxSkew` of the rules, as written.
+pub fn allowed_skew(spec: &Spec) -> Option<String> {
+    strictest(spec).map(|skew| skew.max_skew.to_string())
 }
