@@ -54,6 +54,21 @@ fn profiles_that_name_no_role_fit_any_set() {
     }
 }
 
+#[test]
+fn one_instance_is_struck_at_one_time() {
+    let profile = "strikes: [{at: 10m, what: evict, role: prefill, instance: 2, group: 1}]\nlag: 1s\n";
+    let args = ["simulate", "-f", "prefill-decode.yaml", "--to", "prefill-decode-v2.yaml", "--faults", "-"];
+    let ran = with_stdin(&[&args[..], &["-o", "jsonl"]].concat(), profile);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let by_world: Vec<&str> = ran.out.lines().filter(|line| line.contains(r#""by":"world""#)).collect();
+    // The change comes ten seconds and the longest minReadySeconds (ten more) after the beginning.
+    let [struck] = by_world[..] else { panic!("{by_world:?}") };
+    assert!(
+        struck.starts_with(r#"{"t":620000,"event":"delete","group":1,"role":"prefill","instance":2,"#),
+        "{struck}"
+    );
+}
+
 /// Four decode and no room for a fifth, though none of them may be unavailable.
 #[test]
 fn nodes_without_room_for_the_surge_are_no_broken_promise() {
@@ -125,6 +140,9 @@ every: {crash: 10m, boredom: 1h}
 badImage:
 - {role: decode, how: ugly}
 - {how: failing}
+strikes:
+- {at: 5m, what: evict, role: prefill}
+- {at: soon, what: hit, role: nobody, instance: -1, group: first}
 changes:
 - {scale: {prefill: 6}}
 - {at: 5m}

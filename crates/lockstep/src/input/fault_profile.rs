@@ -14,6 +14,7 @@ use super::changes;
 use super::complaint::BadInput;
 use super::manifest::read_text;
 use super::reader::{Place, Reader};
+use super::strikes;
 use crate::show::words;
 
 /// How long a faulty world is played after the last fault and the last change, if the profile does not say.
@@ -42,8 +43,19 @@ pub struct About<'a> {
     pub folder: PathBuf,
 }
 
-const FIELDS: &[&str] =
-    &["startUp", "termination", "nodes", "lag", "promote", "every", "until", "badImage", "changes", "limit"];
+const FIELDS: &[&str] = &[
+    "startUp",
+    "termination",
+    "nodes",
+    "lag",
+    "promote",
+    "every",
+    "until",
+    "badImage",
+    "strikes",
+    "changes",
+    "limit",
+];
 const EVERY: &[&str] = &["crash", "fail", "eviction", "blink", "nodeLoss", "controllerCrash", "memoryLoss"];
 
 impl Profile {
@@ -125,8 +137,10 @@ fn profile(reader: &mut Reader<'_>, root: &Place<'_>, about: &About<'_>) -> Prof
             bad_image(reader, &item, about, &mut faults);
         }
     }
+    faults.strikes = root.get("strikes").map(|at| strikes::read(reader, &at, about)).unwrap_or_default();
     let changes = root.get("changes").map(|at| changes::read(reader, &at, about)).unwrap_or_default();
-    let last = changes.last().map_or(Millis(0), |(at, _)| *at).max(faults.until);
+    let struck = faults.strikes.iter().map(|strike| strike.after).max().unwrap_or_default();
+    let last = changes.last().map_or(Millis(0), |(at, _)| *at).max(faults.until).max(struck);
     let limit = root.get("limit").and_then(|at| reader.duration(&at)).unwrap_or(last + PLAYED_AFTER);
     Profile { nature, faults, changes, limit }
 }
@@ -298,6 +312,9 @@ pub fn say(profile: &Profile) -> String {
     let bad = faults.never_ready.len() + faults.failing.len() + faults.flapping.len();
     if bad > 0 {
         parts.push(format!("{bad} bad {}", words::plural(bad, "image")));
+    }
+    if !faults.strikes.is_empty() {
+        parts.push(words::count(faults.strikes.len() as u64, "strike"));
     }
     if profile.nature.lag != Span::default() {
         parts.push(format!("view up to {} behind", profile.nature.lag.max));

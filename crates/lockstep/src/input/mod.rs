@@ -9,4 +9,5 @@ mod moment;
 pub mod pace;
 mod reader;
 pub mod state_file;
+mod strikes;
 mod units;
