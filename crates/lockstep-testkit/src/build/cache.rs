@@ -21,6 +21,9 @@ pub(super) fn find_or_build(part: Part, say: &mut dyn FnMut(&str)) -> Result<Pat
     if home.is_dir() {
         return Ok(home);
     }
+    if !go::is_there() {
+        return Err(BuildError::NoGo { part, needed: part.needed_go() });
+    }
     fs::create_dir_all(&root).map_err(BuildError::file(&root))?;
     let _lock = lock(&home.with_added_extension("lock"), part, say)?;
     // Somebody else may have built it while we waited.
