@@ -61,6 +61,24 @@ pub enum Promise {
     Convergence,
 }
 
+impl Promise {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Floor,
+        Self::GroupFloor,
+        Self::SurgeCeiling,
+        Self::SkewBound,
+        Self::StepOrder,
+        Self::PartitionUntouched,
+        Self::Containment,
+        Self::RecreateBarrier,
+        Self::ByHand,
+        Self::RemovedRole,
+        Self::NoHoles,
+        Self::Convergence,
+    ];
+}
+
 /// Checks a trace, event by event.
 #[derive(Debug, Default)]
 pub struct Checker {

@@ -112,27 +112,13 @@ impl Workload {
     /// The promises its controller makes. Without ordinals there is none about them; what Lockstep alone
     /// promises, a Deployment is not held to.
     pub fn promises(&self) -> &'static [Promise] {
-        use Promise::{
-            Containment, Convergence, Floor, GroupFloor, NoHoles, PartitionUntouched, RecreateBarrier,
-            SkewBound, StepOrder, SurgeCeiling,
-        };
+        use Promise::{Containment, Convergence, Floor, NoHoles, PartitionUntouched, SurgeCeiling};
         match self.kind {
             Kind::Deployment => &[Floor, Convergence],
             Kind::StatefulSet => {
                 &[Floor, SurgeCeiling, PartitionUntouched, Containment, NoHoles, Convergence]
             }
-            Kind::LockstepSet => &[
-                Floor,
-                GroupFloor,
-                SurgeCeiling,
-                SkewBound,
-                StepOrder,
-                PartitionUntouched,
-                Containment,
-                RecreateBarrier,
-                NoHoles,
-                Convergence,
-            ],
+            Kind::LockstepSet => &Promise::ALL,
         }
     }
 

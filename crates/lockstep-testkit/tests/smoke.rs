@@ -10,7 +10,7 @@ use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::{By, End, What};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
-use lockstep_testkit::scenario::{Scenario, Verdict};
+use lockstep_testkit::scenario::{Scenario, Verdict, World};
 
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -53,6 +53,10 @@ async fn everywhere(scenario: &Scenario, check: impl Fn(&Verdict)) {
     scenario.everywhere(cluster, check).await.expect("played");
 }
 
+fn rollout(from: &str, to: &str) -> Scenario {
+    Scenario::given(from).and_then(|given| given.change(Duration::ZERO, to)).expect("a scenario")
+}
+
 fn deletes(verdict: &Verdict, who: By) -> usize {
     let by = |what: &What| matches!(what, What::Delete { by, .. } if *by == who);
     verdict.events.iter().filter(|event| by(&event.what)).count()
@@ -61,9 +65,7 @@ fn deletes(verdict: &Verdict, who: By) -> usize {
 #[tokio::test]
 async fn twenty_are_rolled_one_by_one() {
     let one = "{maxUnavailable: 1}";
-    let scenario = Scenario::given(&stateful_set("web:1", one))
-        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", one)))
-        .expect("a scenario")
+    let scenario = rollout(&stateful_set("web:1", one), &stateful_set("web:2", one))
         .starting_in(MOMENT, 3 * MOMENT)
         .terminating_in(MOMENT);
     everywhere(&scenario, |verdict| {
@@ -81,11 +83,10 @@ async fn twenty_are_rolled_one_by_one() {
 
 #[tokio::test]
 async fn a_partition_stops_it_half_way() {
-    let scenario = Scenario::given(&stateful_set("web:1", "{maxUnavailable: 1}"))
-        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", "{partition: 12}")))
-        .expect("a scenario")
-        .starting_in(MOMENT, MOMENT)
-        .ends(End::PartitionReached);
+    let scenario =
+        rollout(&stateful_set("web:1", "{maxUnavailable: 1}"), &stateful_set("web:2", "{partition: 12}"))
+            .starting_in(MOMENT, MOMENT)
+            .ends(End::PartitionReached);
     everywhere(&scenario, |verdict| {
         verdict.assert_kept();
         assert_eq!(deletes(verdict, By::Engine), 8);
@@ -96,9 +97,7 @@ async fn a_partition_stops_it_half_way() {
 #[tokio::test]
 async fn an_eviction_in_the_middle_is_the_world_s_doing() {
     let one = "{maxUnavailable: 1}";
-    let scenario = Scenario::given(&stateful_set("web:1", one))
-        .and_then(|scenario| scenario.change(Duration::ZERO, &stateful_set("web:2", one)))
-        .expect("a scenario")
+    let scenario = rollout(&stateful_set("web:1", one), &stateful_set("web:2", one))
         .starting_in(4 * MOMENT, 4 * MOMENT)
         .strike(10 * MOMENT, "web", 0, Blow::Evict);
     everywhere(&scenario, |verdict| {
@@ -116,11 +115,8 @@ async fn an_image_that_is_missing_costs_one_and_is_taken_back() {
         "labels: {app: web}}",
         "labels: {app: web}, annotations: {kubelet.lockstep.dev/image: missing}}",
     );
-    let scenario = Scenario::given(&good)
-        .and_then(|scenario| scenario.change(Duration::ZERO, &bad))
-        .and_then(|scenario| scenario.change(20 * MOMENT, &good))
-        .expect("a scenario")
-        .starting_in(MOMENT, MOMENT);
+    let scenario =
+        rollout(&good, &bad).change(60 * MOMENT, &good).expect("a scenario").starting_in(MOMENT, MOMENT);
     everywhere(&scenario, |verdict| {
         verdict.assert_kept();
         assert_eq!(deletes(verdict, By::Engine), 2, "one for the new image, one to take it back");
@@ -131,10 +127,8 @@ async fn an_image_that_is_missing_costs_one_and_is_taken_back() {
 #[tokio::test]
 async fn a_deployment_is_held_to_a_floor_nobody_told_it() {
     let half = "{maxUnavailable: 50%, maxSurge: 0}";
-    let scenario = Scenario::given(&deployment("api:1", half))
-        .and_then(|scenario| scenario.change(Duration::ZERO, &deployment("api:2", half)))
-        .expect("a scenario")
-        .starting_in(MOMENT, 3 * MOMENT);
+    let scenario =
+        rollout(&deployment("api:1", half), &deployment("api:2", half)).starting_in(MOMENT, 3 * MOMENT);
     everywhere(&scenario, |verdict| {
         verdict.assert_kept();
         let broken = verdict.judged_against(|spec| {
@@ -143,6 +137,23 @@ async fn a_deployment_is_held_to_a_floor_nobody_told_it() {
         assert!(broken.iter().any(|broken| broken.promise == Promise::Floor), "{broken:?}");
     })
     .await;
+}
+
+/// The operator is not there yet; the language is the same.
+#[tokio::test]
+async fn a_lockstep_set_is_played_in_the_simulation() {
+    let from = include_str!("../../../examples/prefill-decode.yaml");
+    let to = include_str!("../../../examples/prefill-decode-v2.yaml");
+    let hour = Duration::from_secs(3600);
+    let minute = Duration::from_secs(60);
+    let scenario = rollout(from, to)
+        .starting_in(minute, 8 * minute)
+        .strike(10 * minute, "prefill", 2, Blow::Evict)
+        .strike(20 * minute, "decode", 0, Blow::Crash)
+        .within(24 * hour);
+    let verdict = scenario.play(&World::Simulation).await.expect("played");
+    verdict.assert_kept();
+    assert_eq!(deletes(&verdict, By::World), 1);
 }
 
 /// Not started, not stopped, and nothing left in it.
