@@ -1,5 +1,7 @@
 //! A control plane of real processes: it starts, stops, comes back, and leaves nothing behind.
 
+#![allow(clippy::expect_used)]
+
 mod leftovers;
 
 use std::time::Instant;

@@ -1,5 +1,7 @@
 //! Faults, webhooks and the audit log on a real API server.
 
+#![allow(clippy::expect_used)]
+
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;

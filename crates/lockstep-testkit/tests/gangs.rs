@@ -1,5 +1,7 @@
 //! Kubernetes' own gang scheduling as Lockstep relies on it. If an upgrade changes this, it is noticed here.
 
+#![allow(clippy::expect_used)]
+
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;

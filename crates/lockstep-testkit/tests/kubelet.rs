@@ -1,5 +1,7 @@
 //! The kubelet stand-in on a real API server.
 
+#![allow(clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

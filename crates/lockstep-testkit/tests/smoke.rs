@@ -1,5 +1,7 @@
 //! One scenario for all worlds: a StatefulSet of twenty, rolled one by one.
 
+#![allow(clippy::expect_used)]
+
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
