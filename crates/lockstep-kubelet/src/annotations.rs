@@ -9,7 +9,7 @@ use crate::span::Unreadable;
 /// What all annotations and labels of the stand-in begin with.
 pub const PREFIX: &str = "kubelet.lockstep.dev/";
 
-/// The label of nodes that the stand-in plays; its value is `"true"`.
+/// The label of nodes that a stand-in plays; its value is `"true"`, unless several share a cluster.
 pub const STAND_IN: &str = "kubelet.lockstep.dev/stand-in";
 
 /// The annotation of nodes that are gone; its value is `"true"`.

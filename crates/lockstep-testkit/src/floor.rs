@@ -15,6 +15,9 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, ClusterError};
 
+/// How long pods may take to be ready, or gone.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// How fast a raw parallel client writes.
 #[derive(Debug, Clone, Copy)]
 pub struct Floor {
@@ -47,13 +50,14 @@ impl Floor {
     /// cluster must have nodes with room for them.
     pub async fn measure(cluster: &Cluster, pods: usize, parallel: usize) -> Result<Self, ClusterError> {
         let client = cluster.client();
+        let stand_in = cluster.stand_in();
         let namespace = make_namespace(&client).await?;
         let api: Api<Pod> = Api::namespaced(client.clone(), &namespace);
         let names: Vec<String> = (0..pods).map(|i| format!("floor-{i}")).collect();
 
         let began = Instant::now();
         let creating = stream::iter(&names)
-            .map(|name| async { api.create(&PostParams::default(), &pod(name)?).await.map(drop) })
+            .map(|name| async { api.create(&PostParams::default(), &pod(name, stand_in)?).await.map(drop) })
             .buffer_unordered(parallel);
         creating.try_collect::<()>().await.map_err(ClusterError::api("create pods"))?;
         let creating = began.elapsed();
@@ -106,12 +110,12 @@ async fn make_namespace(client: &kube::Client) -> Result<String, ClusterError> {
     Ok(made.map_err(ClusterError::api("create a namespace"))?.metadata.name.unwrap_or_default())
 }
 
-fn pod(name: &str) -> Result<Pod, kube::Error> {
+fn pod(name: &str, stand_in: &str) -> Result<Pod, kube::Error> {
     let manifest = json!({
         "metadata": {"name": name},
         "spec": {
             "containers": [{"name": "main", "image": "floor"}],
-            "nodeSelector": {STAND_IN: "true"},
+            "nodeSelector": {STAND_IN: stand_in},
             "tolerations": [{"key": STAND_IN, "operator": "Exists"}],
         },
     });
@@ -130,8 +134,13 @@ async fn until(api: &Api<Pod>, wanted: impl Fn(&[Pod]) -> bool) -> Result<Durati
     loop {
         let list = api.list(&kube::api::ListParams::default().match_any()).await;
         let list = list.map_err(ClusterError::api("list pods"))?;
+        let waited = began.elapsed();
         if wanted(&list.items) {
-            return Ok(began.elapsed());
+            return Ok(waited);
+        }
+        if waited > PATIENCE {
+            let reason = format!("{} pods are there, and not as wanted", list.items.len());
+            return Err(ClusterError::Access { what: format!("go on after {waited:.0?}"), reason });
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

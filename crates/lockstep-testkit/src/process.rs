@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -26,6 +27,10 @@ while [ -z "$2" ] && [ -e "$1" ] && [ $tries -lt 100 ]; do
 done
 "#;
 
+/// Writes down who it is before it becomes the program, so that the supervisor knows it from the first moment.
+/// `$1` is the folder.
+const LISTED: &str = r#"dir=$1; shift; : > "$dir/pids/$$"; exec "$@""#;
+
 /// How often a process that is to end is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -37,9 +42,10 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Watches over a new folder.
+    /// Watches over a new folder, which nobody else may look into: there are keys in it.
     pub fn start(dir: &Path, keep: bool) -> io::Result<Self> {
-        fs::create_dir_all(dir.join("pids"))?;
+        fs::DirBuilder::new().mode(0o700).create(dir)?;
+        fs::create_dir(dir.join("pids"))?;
         let shell = Command::new("sh")
             .args(["-c", SUPERVISOR, "lockstep-supervisor"])
             .arg(dir)
@@ -55,7 +61,10 @@ impl Supervisor {
     /// Starts a program that writes what it says to a log file.
     pub fn spawn(&self, program: &Path, arguments: &[String], log: &Path) -> io::Result<Process> {
         let out = fs::OpenOptions::new().create(true).append(true).open(log)?;
-        let child = Command::new(program)
+        let child = Command::new("sh")
+            .args(["-c", LISTED, "sh"])
+            .arg(&self.dir)
+            .arg(program)
             .args(arguments)
             .current_dir(&self.dir)
             .stdin(Stdio::null())
@@ -64,9 +73,7 @@ impl Supervisor {
             .process_group(0)
             .spawn()?;
         let listed = self.dir.join("pids").join(child.id().to_string());
-        let process = Process { child, listed, log: log.to_owned() };
-        fs::write(&process.listed, "")?;
-        Ok(process)
+        Ok(Process { child, listed, log: log.to_owned() })
     }
 }
 
@@ -93,7 +100,12 @@ impl Process {
 
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        let ended = self.child.try_wait().ok().flatten();
+        if ended.is_some() {
+            // Its number may be given to somebody else from now on.
+            let _ = fs::remove_file(&self.listed);
+        }
+        ended
     }
 
     /// The last lines it said.
@@ -114,16 +126,16 @@ impl Process {
     }
 
     async fn end(mut self, signal: Signal, patience: Duration) {
-        self.signal(signal);
         let deadline = tokio::time::Instant::now() + patience;
+        if self.ended().is_none() {
+            self.signal(signal);
+        }
         while self.ended().is_none() {
             if tokio::time::Instant::now() >= deadline {
                 self.signal(Signal::KILL);
             }
             tokio::time::sleep(LOOK).await;
         }
-        // Its number may be given to somebody else from now on.
-        let _ = fs::remove_file(&self.listed);
     }
 
     fn signal(&self, signal: Signal) {

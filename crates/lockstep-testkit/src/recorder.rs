@@ -16,6 +16,12 @@ use tokio::task::JoinHandle;
 use self::tape::Tape;
 use crate::workload::Workload;
 
+/// How long nothing may happen for an end to be one.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// How long to wait before a watch that broke is begun again.
+const BREATH: Duration = Duration::from_millis(100);
+
 /// Writes down what happens to the pods of a workload.
 #[derive(Debug)]
 pub struct Recorder {
@@ -32,15 +38,16 @@ impl Recorder {
         let pods: Api<k8s::Pod> = Api::namespaced(client, namespace);
         let shared = Arc::clone(&tape);
         let watching = tokio::spawn(async move {
-            let mut events = watcher(pods, watcher::Config::default()).boxed();
             loop {
-                match events.try_next().await {
-                    Ok(Some(event)) => lock(&shared).take(event),
-                    Ok(None) => return,
-                    // The watcher comes back by itself with a list; the tape compares.
-                    Err(error) => lock(&shared).interruptions.push(error.to_string()),
+                let mut events = watcher(pods.clone(), watcher::Config::default()).boxed();
+                while let Ok(Some(event)) = events.try_next().await.map_err(|error| {
+                    lock(&shared).interruptions.push(error.to_string());
+                }) {
+                    lock(&shared).take(event);
+                    changed.send_modify(|n| *n += 1);
                 }
-                changed.send_modify(|n| *n += 1);
+                // A new watch begins with a list, whatever ended the old one; the tape compares.
+                tokio::time::sleep(BREATH).await;
             }
         });
         // Whatever is created from now on is seen.
@@ -48,9 +55,15 @@ impl Recorder {
         Self { tape, news, watching }
     }
 
-    /// The wish changes now. Call it before the API server learns of it.
+    /// The wish changes now. Call it before the API server learns of it. Until [`Recorder::wish_is_known`] the
+    /// controller may still act on the old one, and the looser of both is what it is held to.
     pub fn wish(&self, workload: &Workload) {
         lock(&self.tape).wish(workload);
+    }
+
+    /// The controller has seen the wish.
+    pub fn wish_is_known(&self) {
+        lock(&self.tape).wish_is_known();
     }
 
     /// The loss of this pod is the world's doing, not the controller's. Call it before the deed.
@@ -65,17 +78,29 @@ impl Recorder {
         of_it.map(|(uid, seen)| (uid.clone(), seen.name.clone())).collect()
     }
 
-    /// Waits until the workload has come to an end of some kind, or the time is over.
+    /// Waits until the workload has come to an end of some kind and stays there for a moment, or the time is
+    /// over.
     pub async fn until_settled(&mut self, limit: Duration) -> End {
         let deadline = tokio::time::Instant::now() + limit;
         loop {
-            if let Some(end) = lock(&self.tape).settled() {
-                return end;
-            }
-            if tokio::time::timeout_at(deadline, self.news.changed()).await.is_err() {
-                return End::TimedOut;
+            let settled = lock(&self.tape).settled();
+            let quiet = tokio::time::timeout(QUIET, self.news.changed()).await.is_err();
+            match settled {
+                Some(end) if quiet => return end,
+                _ if tokio::time::Instant::now() >= deadline => return End::TimedOut,
+                _ => {}
             }
         }
+    }
+
+    /// Waits until the loss of these pods, or of their readiness, has been seen.
+    pub async fn until_struck(&mut self, pods: &[(String, String)], limit: Duration) -> bool {
+        let tape = Arc::clone(&self.tape);
+        let struck = |_: &u64| {
+            let tape = lock(&tape);
+            pods.iter().all(|(uid, _)| tape.pods.get(uid).is_none_or(|seen| !seen.pod.is_ready()))
+        };
+        tokio::time::timeout(limit, self.news.wait_for(struck)).await.is_ok()
     }
 
     /// Ends the recording and gives the trace. The second value says why the watch was interrupted, if it

@@ -124,7 +124,7 @@ impl Workload {
 
     /// The manifest as it is applied: its pods carry their revision, stay on the nodes of the kubelet
     /// stand-in, and behave as these annotations tell the stand-in.
-    pub fn to_apply(&self, behaviour: &BTreeMap<String, String>) -> Value {
+    pub fn to_apply(&self, stand_in: &str, behaviour: &BTreeMap<String, String>) -> Value {
         let mut manifest = self.manifest.clone();
         if self.kind == Kind::LockstepSet {
             return manifest;
@@ -137,7 +137,7 @@ impl Workload {
             annotations.entry(name).or_insert_with(|| json!(value));
         }
         let selector = object(&mut template["spec"]["nodeSelector"]);
-        selector.insert(STAND_IN.to_owned(), json!("true"));
+        selector.insert(STAND_IN.to_owned(), json!(stand_in));
         template["spec"]["tolerations"] = json!([{"key": STAND_IN, "operator": "Exists"}]);
         manifest
     }
@@ -213,8 +213,10 @@ fn stateful_set(manifest: &Value) -> Result<Spec, WorkloadError> {
 fn deployment(manifest: &Value) -> Result<Spec, WorkloadError> {
     let rolling = &manifest["spec"]["strategy"]["rollingUpdate"];
     let quarter = IntOrPercent::Percent(25);
+    let all_at_once = manifest["spec"]["strategy"]["type"] == "Recreate";
+    let unavailable = if all_at_once { IntOrPercent::Percent(100) } else { quarter };
     let strategy = RoleStrategy {
-        max_unavailable: number(&rolling["maxUnavailable"], quarter, "maxUnavailable")?,
+        max_unavailable: number(&rolling["maxUnavailable"], unavailable, "maxUnavailable")?,
         max_surge: number(&rolling["maxSurge"], quarter, "maxSurge")?,
         ..RoleStrategy::default()
     };

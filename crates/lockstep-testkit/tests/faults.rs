@@ -18,8 +18,8 @@ fn map(name: &str) -> ConfigMap {
 
 #[tokio::test]
 async fn a_write_whose_answer_is_lost_has_been_made_and_the_audit_log_knows_by_whom() {
-    let Some(cluster) = Cluster::builder().start_or_skip().await else { return };
-    let Some(access) = cluster.access() else { return };
+    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let access = cluster.access().expect("our own");
     let proxy = cluster.proxy().await.expect("a proxy");
     let way = access.through(&proxy.url(), proxy.ca_pem());
     let client = way.client("somebody-behind-a-proxy").await.expect("a client");
@@ -42,7 +42,7 @@ async fn a_webhook_of_the_test_is_asked_by_the_api_server() {
     let Some(cluster) = Cluster::builder().without(Component::Scheduler).start_or_skip().await else {
         return;
     };
-    let Some(authority) = cluster.authority() else { return };
+    let authority = cluster.authority().expect("our own");
     let decide = |request: &lockstep_testkit::webhook::AdmissionRequest| match request.name.as_str() {
         "forbidden" => Decision::deny(403, "not while the rollout runs"),
         _ => Decision::allow(),
@@ -52,7 +52,9 @@ async fn a_webhook_of_the_test_is_asked_by_the_api_server() {
     let known = webhook.validate(cluster.client(), &Registration::new("guard", rules)).await.expect("known");
 
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     let refused = loop {
+        assert!(tokio::time::Instant::now() < deadline, "the webhook was never asked");
         // The API server notices a new webhook after a moment.
         match maps.create(&PostParams { dry_run: true, ..PostParams::default() }, &map("forbidden")).await {
             Ok(_) => tokio::time::sleep(Duration::from_millis(20)).await,

@@ -13,8 +13,8 @@ use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
 use serde_json::json;
 
-/// Long enough for the scheduler to have tried, and tried again.
-const A_WHILE: Duration = Duration::from_secs(4);
+/// Long enough for the scheduler to try again.
+const A_WHILE: Duration = Duration::from_secs(3);
 
 struct Stage {
     cluster: Cluster,
@@ -25,7 +25,8 @@ struct Stage {
 impl Stage {
     /// So many nodes, each with room for one pod.
     async fn with_nodes(count: u32) -> Option<Self> {
-        let cluster = Cluster::builder().gangs().nodes(NodeGroup::new("node", count)).start_or_skip().await?;
+        let cluster =
+            Cluster::builder().our_own().gangs().nodes(NodeGroup::new("node", count)).start_or_skip().await?;
         let kind = GroupVersionKind::gvk("scheduling.k8s.io", "v1beta1", "PodGroup");
         let resource = ApiResource::from_gvk_with_plural(&kind, "podgroups");
         let pods = Api::namespaced(cluster.client(), "default");
@@ -65,6 +66,15 @@ impl Stage {
         pods.iter().filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())).count()
     }
 
+    async fn others_were_tried(&self) -> bool {
+        let pods = self.pods.list(&ListParams::default()).await.expect("a list").items;
+        pods.iter().all(|pod| {
+            let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+            // `False` for one that could not be placed.
+            conditions.into_iter().flatten().any(|condition| condition.type_ == "PodScheduled")
+        })
+    }
+
     async fn until_bound(&self, wanted: usize) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         while self.bound().await != wanted {
@@ -73,7 +83,13 @@ impl Stage {
         }
     }
 
+    /// So many are bound, and the scheduler has tried the others and says so.
     async fn stays_at(&self, bound: usize) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        while !self.others_were_tried().await {
+            assert!(tokio::time::Instant::now() < deadline, "the scheduler never tried");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         tokio::time::sleep(A_WHILE).await;
         assert_eq!(self.bound().await, bound);
     }
@@ -86,7 +102,9 @@ impl Stage {
 
     async fn gone(&self, name: &str) {
         let _ = self.pods.delete(name, &DeleteParams::default()).await.expect("deleted");
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         while self.pods.get_opt(name).await.expect("answered").is_some() {
+            assert!(tokio::time::Instant::now() < deadline, "{name} never goes");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

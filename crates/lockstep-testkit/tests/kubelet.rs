@@ -108,7 +108,8 @@ async fn replace(api: &Api<Pod>, roll: &RollCall, name: &str, node: &str, old: O
         let preconditions = Preconditions { uid: Some(uid.clone()), ..Preconditions::default() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         api.delete(name, &parameters).await.expect("deleted");
-        is_gone.await.expect("told");
+        let told = tokio::time::timeout(Duration::from_secs(60), is_gone).await;
+        assert!(matches!(told, Ok(Ok(()))), "{name} never goes");
     }
     let made = api.create(&PostParams::default(), &pod(name, node)).await.expect("created");
     made.metadata.uid.expect("a UID")
@@ -117,7 +118,8 @@ async fn replace(api: &Api<Pod>, roll: &RollCall, name: &str, node: &str, old: O
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_pods_replaced_ten_times_under_their_names_none_lost_none_revived() {
     let nodes = NodeGroup::new("node", 10).with_capacity("pods", "200");
-    let Some(cluster) = Cluster::builder().nodes(nodes).start_or_skip().await else { return };
+    let cluster = Cluster::builder().our_own().nodes(nodes).start_or_skip().await;
+    let Some(cluster) = cluster else { return };
     let api: Api<Pod> = Api::namespaced(cluster.client(), "default");
     let roll = RollCall::start(cluster.client());
     let mut standing: BTreeMap<String, String> = BTreeMap::new();
@@ -145,7 +147,7 @@ async fn a_thousand_pods_replaced_ten_times_under_their_names_none_lost_none_rev
 #[tokio::test]
 async fn a_node_that_is_gone_takes_its_pods_with_it_and_brings_them_back() {
     let kubelet = Options { lease_period: Some(Duration::from_millis(500)), ..Options::default() };
-    let cluster = Cluster::builder().nodes(NodeGroup::new("node", 2)).kubelet(kubelet);
+    let cluster = Cluster::builder().our_own().nodes(NodeGroup::new("node", 2)).kubelet(kubelet);
     let cluster = cluster.node_grace(Duration::from_secs(4)).start_or_skip().await;
     let Some(cluster) = cluster else { return };
     let api: Api<Pod> = Api::namespaced(cluster.client(), "default");

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use kube::{Api, ResourceExt};
 use lockstep_core::number::IntOrPercent;
 use lockstep_core::promises::Promise;
 use lockstep_core::simulate::faults::Blow;
@@ -161,18 +161,21 @@ async fn a_lockstep_set_is_played_in_the_simulation() {
 /// Not started, not stopped, and nothing left in it.
 #[tokio::test]
 async fn the_same_on_a_cluster_of_the_user_s_own() {
-    if std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
-        return;
-    }
-    let Some(cluster) = Cluster::builder().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
     let program = std::env::current_exe().expect("this program");
     let mut run = tokio::process::Command::new(program);
-    run.args(["a_partition_stops_it_half_way", "--exact"]).env("LOCKSTEP_KUBECONFIG", cluster.kubeconfig());
+    // Two at a time, in one program.
+    run.args(["a_partition_stops_it_half_way", "an_eviction_in_the_middle_is_the_world_s_doing", "--exact"])
+        .env("LOCKSTEP_KUBECONFIG", cluster.kubeconfig());
     let ran = run.output().await.expect("ran");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 
     let nodes: Api<Node> = Api::all(cluster.client());
     assert_eq!(nodes.list(&Default::default()).await.expect("still there").items.len(), 0);
+    let namespaces: Api<Namespace> = Api::all(cluster.client());
+    let mut left = namespaces.list(&Default::default()).await.expect("still there").items;
+    left.retain(|it| it.metadata.deletion_timestamp.is_none() && it.name_any().starts_with("web-"));
+    assert_eq!(left.len(), 0, "namespaces are left behind");
     let wrote = cluster.audit().expect("a log").tally().of_agent("lockstep-testkit");
     assert!(wrote > 0, "it was played somewhere else");
 }

@@ -121,7 +121,7 @@ impl NodeGroup {
 
     fn labels_of(&self, name: &str, index: usize) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
-        labels.insert(STAND_IN.to_owned(), "true".to_owned());
+        labels.entry(STAND_IN.to_owned()).or_insert_with(|| "true".to_owned());
         labels.insert("kubernetes.io/hostname".to_owned(), name.to_owned());
         for (key, values) in &self.topology {
             if let Some(value) = values.get(index % values.len().max(1)) {

@@ -34,7 +34,7 @@ pub struct Kubelet {
 impl Kubelet {
     /// Starts a stand-in on the present tokio runtime.
     pub fn start(client: Client, options: Options) -> Self {
-        let Options { profile, clock, concurrency, lease_period, initial_list } = options;
+        let Options { stand_in, profile, clock, concurrency, lease_period, initial_list } = options;
         let (profile, profiles) = watch::channel(profile);
         let (stop, stopped) = watch::channel(false);
         let (living, alive) = watch::channel(Alive::new());
@@ -43,7 +43,7 @@ impl Kubelet {
         let mut pods = Source::new(Api::<PodView>::all(client.clone()), initial_list);
         pods.config.field_selector = Some("spec.nodeName!=".to_owned());
         let mut nodes = Source::new(Api::<Node>::all(client.clone()), initial_list);
-        nodes.config.label_selector = Some(format!("{STAND_IN}=true"));
+        nodes.config.label_selector = Some(format!("{STAND_IN}={stand_in}"));
         let inlets = Inlets { pods: feed(pods), nodes: feed(nodes), profile: profiles, stop: stopped };
         let desk = Desk::new(client.clone(), clock.clone(), concurrency, tally.clone(), living);
 

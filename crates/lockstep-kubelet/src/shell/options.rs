@@ -9,6 +9,8 @@ use crate::profile::Profile;
 /// How a stand-in is set up. The default suits a test against a real API server.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Which nodes are played: those whose label [`STAND_IN`](crate::annotations::STAND_IN) has this value.
+    pub stand_in: String,
     /// How pods behave that say nothing themselves.
     pub profile: Profile,
     /// Where timestamps come from.
@@ -24,6 +26,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            stand_in: "true".to_owned(),
             profile: Profile::default(),
             clock: Arc::new(WallClock),
             concurrency: 64,

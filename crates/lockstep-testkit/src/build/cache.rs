@@ -56,6 +56,7 @@ fn lock(path: &Path, part: Part, say: &mut dyn FnMut(&str)) -> Result<fs::File, 
 fn key(part: Part) -> String {
     let (module, sums) = part.module_files();
     let flags = part.linker_flags();
-    let digest = Sha256::digest([module, sums, &flags].join("\n").as_bytes());
+    let programs: Vec<&str> = part.programs().iter().flat_map(|it| [it.name, it.package]).collect();
+    let digest = Sha256::digest([module, sums, &flags, &programs.join(" ")].join("\n").as_bytes());
     digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect()
 }

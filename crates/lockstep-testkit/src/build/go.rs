@@ -64,7 +64,7 @@ fn go(sources: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("go");
     command.current_dir(sources).args(arguments);
     // Nothing of the user's own Go settings may change what is built.
-    command.env("CGO_ENABLED", "0").env("GOFLAGS", "-mod=mod").env("GOWORK", "off");
+    command.env("CGO_ENABLED", "0").env("GOFLAGS", "-mod=readonly").env("GOWORK", "off");
     command
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kube::config::Kubeconfig;
 use lockstep_kubelet::{NodeGroup, Options};
@@ -32,6 +32,7 @@ pub struct Builder {
     without: Vec<Component>,
     nodes: Vec<NodeGroup>,
     kubelet: Options,
+    our_own: bool,
 }
 
 impl Default for Builder {
@@ -42,6 +43,7 @@ impl Default for Builder {
             without: Vec::new(),
             nodes: Vec::new(),
             kubelet: Options::default(),
+            our_own: false,
         }
     }
 }
@@ -63,6 +65,13 @@ impl Builder {
     /// Leaves a component out.
     pub fn without(mut self, component: Component) -> Self {
         self.without.push(component);
+        self
+    }
+
+    /// It must be of our own: its components are going to be stopped, or its audit log read. With a cluster of
+    /// the user's own such a test is skipped, loudly.
+    pub fn our_own(mut self) -> Self {
+        self.our_own = true;
         self
     }
 
@@ -107,10 +116,14 @@ impl Builder {
     /// # Panics
     /// If it cannot be started for any other reason.
     pub async fn start_or_skip(self) -> Option<Cluster> {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        if self.our_own && std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
+            say(&format!("SKIPPED {test}: it needs a cluster of its own, and LOCKSTEP_KUBECONFIG is set"));
+            return None;
+        }
         match self.start().await {
             Ok(cluster) => Some(cluster),
             Err(ClusterError::Build(error)) if error.is_missing_toolchain() && may_skip() => {
-                let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 say(&format!("SKIPPED {test}: {error}"));
                 None
             }
@@ -160,7 +173,7 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
     let what = kubeconfig.display().to_string();
     let config = Kubeconfig::read_from(kubeconfig).map_err(ClusterError::access(&what))?;
     let client = client_from(config, AGENT, &what).await?;
-    let guest = Some(Guest::default());
+    let guest = Some(Guest::new());
     Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None })
 }
 
@@ -168,5 +181,6 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
 fn new_dir() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("lockstep-cluster-{}-{number}", std::process::id()))
+    let moment = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
+    std::env::temp_dir().join(format!("lockstep-cluster-{}-{number}-{moment:x}", std::process::id()))
 }

@@ -1,6 +1,7 @@
 //! Manners in a cluster of the user's own: nodes nobody else is put on, and gone afterwards.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -12,16 +13,30 @@ use super::access::client_from;
 use crate::say;
 
 /// What was put into a cluster of the user's own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Guest {
+    name: String,
     nodes: Vec<String>,
 }
 
 impl Guest {
-    /// The nodes as they may stand there: under names of this process, and closed to everybody else's pods.
+    /// A guest under a name no other has.
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { name: format!("{}-{number}", std::process::id()), nodes: Vec::new() }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The nodes as they may stand there: under the guest's name, and closed to everybody else's pods.
     pub fn host(&mut self, group: &NodeGroup) -> NodeGroup {
-        let mut group = group.clone().with_taint(STAND_IN, "true", "NoSchedule");
-        group.prefix = format!("{}-{}", group.prefix, std::process::id());
+        let group = group.clone().with_taint(STAND_IN, &self.name, "NoSchedule");
+        let mut group = group.with_label(STAND_IN, &self.name);
+        group.prefix = format!("{}-{}", group.prefix, self.name);
         self.nodes.extend(group.nodes().into_iter().filter_map(|node| node.metadata.name));
         group
     }
@@ -45,12 +60,16 @@ impl Guest {
     }
 }
 
+/// Removes all that can be removed, and says what could not.
 async fn remove(kubeconfig: &Path, nodes: &[String]) -> Result<(), String> {
     let config = Kubeconfig::read_from(kubeconfig).map_err(|error| error.to_string())?;
     let client = client_from(config, "lockstep-testkit", "the cluster").await;
     let api: Api<Node> = Api::all(client.map_err(|error| error.to_string())?);
+    let mut left = Vec::new();
     for node in nodes {
-        api.delete(node, &Default::default()).await.map_err(|error| error.to_string())?;
+        if let Err(error) = api.delete(node, &Default::default()).await {
+            left.push(format!("{node}: {error}"));
+        }
     }
-    Ok(())
+    if left.is_empty() { Ok(()) } else { Err(left.join(", ")) }
 }

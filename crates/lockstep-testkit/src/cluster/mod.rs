@@ -190,6 +190,12 @@ impl Cluster {
         proxy.map_err(ClusterError::access("put a proxy before the API server"))
     }
 
+    /// The value of the label [`STAND_IN`](lockstep_kubelet::annotations::STAND_IN) on the nodes of this
+    /// cluster: in a cluster of the user's own, several tests may have some.
+    pub fn stand_in(&self) -> &str {
+        self.guest.as_ref().map_or("true", Guest::name)
+    }
+
     /// The kubelet stand-in, if the cluster has nodes.
     pub fn kubelet(&self) -> Option<&Kubelet> {
         self.kubelet.as_ref()
@@ -200,6 +206,7 @@ impl Cluster {
             Some(ours) => ours.access.client("lockstep-kubelet").await?,
             None => self.client(),
         };
+        let options = Options { stand_in: self.stand_in().to_owned(), ..options };
         for group in groups {
             let group = self.guest.as_mut().map_or_else(|| group.clone(), |guest| guest.host(group));
             let created = group.create(&client).await;
@@ -321,7 +328,8 @@ impl ControlPlane {
             }
             tokio::time::sleep(ASK).await;
         }
-        Ok(())
+        // It may have been somebody else who answered at its port.
+        self.still_running(component)
     }
 
     /// The component that is waited for, and what it stands on, must not have ended.

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
-use lockstep_core::model::Spec;
+use lockstep_core::model::{Role, Spec};
 use lockstep_core::names::RoleName;
+use lockstep_core::number::{self, IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
@@ -14,6 +15,10 @@ use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
 use crate::workload::{Slots, Workload};
+
+/// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not
+/// know.
+const LAG: u64 = 500;
 
 /// A pod that stands.
 #[derive(Debug)]
@@ -32,7 +37,6 @@ pub(super) struct Tape {
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
     instances: record::Recorder,
-    stable: BTreeMap<RoleName, Revision>,
     listing: Vec<k8s::Pod>,
     pub events: Vec<Event>,
     pub interruptions: Vec<String>,
@@ -47,7 +51,6 @@ impl Tape {
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
             instances: record::Recorder::default(),
-            stable: BTreeMap::new(),
             listing: Vec::new(),
             events: Vec::new(),
             interruptions: Vec::new(),
@@ -64,14 +67,18 @@ impl Tape {
     }
 
     pub fn wish(&mut self, workload: &Workload) {
-        let spec = workload.spec().clone();
-        let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
-        if self.settled() == Some(End::Complete) {
-            self.stable = revisions(self.workload.spec());
-        }
-        self.workload = workload.clone();
-        let stable = self.stable.clone();
-        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: 0 })));
+        let before = std::mem::replace(&mut self.workload, workload.clone());
+        self.say_wish(looser(before.spec(), workload.spec()));
+    }
+
+    pub fn wish_is_known(&mut self) {
+        self.say_wish(self.workload.spec().clone());
+    }
+
+    /// What is stable the judge finds out for itself.
+    fn say_wish(&mut self, spec: Spec) {
+        let targets = revisions(&spec);
+        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable: BTreeMap::new(), lag: LAG })));
     }
 
     pub fn take(&mut self, event: Watched<k8s::Pod>) {
@@ -163,7 +170,12 @@ impl Tape {
         let spec = self.workload.spec();
         let wished: u32 =
             spec.roles.iter().map(|role| role.replicas * role.pods()).sum::<u32>() * spec.replicas;
-        let still = self.pods.values().all(|seen| seen.pod.is_ready());
+        let now = self.now();
+        let available = |seen: &Seen| {
+            let min_ready = spec.role(&seen.of.role).map(|role| role.min_ready).unwrap_or_default();
+            seen.pod.is_ready() && seen.pod.ready.is_some_and(|since| since + min_ready <= now)
+        };
+        let still = self.pods.values().all(available);
         if !still || self.pods.len() != wished as usize {
             return None;
         }
@@ -175,11 +187,30 @@ impl Tape {
         let kept = |seen: &Seen| {
             let role = spec.role(&seen.of.role);
             role.is_some_and(|role| {
-                seen.of.instance < lockstep_core::number::partition(role.strategy.partition, role.replicas)
+                seen.of.instance < number::partition(role.strategy.partition, role.replicas)
             })
         };
         self.pods.values().all(|seen| at_target(seen) || kept(seen)).then_some(End::PartitionReached)
     }
+}
+
+/// The new wish with whatever either of the two allows.
+fn looser(old: &Spec, new: &Spec) -> Spec {
+    let mut both = new.clone();
+    for role in &mut both.roles {
+        let Some(before) = old.role(&role.name) else { continue };
+        let limits =
+            |of: &Role| Limits::resolve(of.strategy.max_unavailable, of.strategy.max_surge, of.replicas);
+        let (was, is) = (limits(before), limits(role));
+        let kept = |of: &Role| number::partition(of.strategy.partition, of.replicas);
+        role.strategy.partition = IntOrPercent::Int(kept(before).min(kept(role)));
+        // What may be missing counts from the larger of the two.
+        let floor = (before.replicas - was.unavailable).min(role.replicas - is.unavailable);
+        role.replicas = role.replicas.max(before.replicas);
+        role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
+        role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
+    }
+    both
 }
 
 fn revisions(spec: &Spec) -> BTreeMap<RoleName, Revision> {
@@ -303,6 +334,27 @@ spec:
         namesake.metadata.uid = Some("second".to_owned());
         listed(&mut tape, [namesake]);
         assert_eq!(words(&tape)[4..], ["delete", "gone", "create", "scheduled", "ready"]);
+    }
+
+    #[test]
+    fn until_a_wish_is_known_either_of_two_will_do() {
+        let wish = |replicas: u32, rolling: &str| {
+            let strategy = format!("replicas: {replicas}\n  updateStrategy: {{rollingUpdate: {rolling}}}");
+            Workload::read(&WEB.replace("replicas: 1", &strategy)).expect("a workload").spec().clone()
+        };
+        // Replicas, may be unavailable, kept old.
+        let rows = [
+            ((10, "{maxUnavailable: 3}"), (10, "{maxUnavailable: 1}"), (10, 3, 0)),
+            ((10, "{maxUnavailable: 1}"), (6, "{maxUnavailable: 1}"), (10, 5, 0)),
+            ((6, "{maxUnavailable: 1}"), (10, "{maxUnavailable: 20%}"), (10, 5, 0)),
+            ((10, "{partition: 4}"), (10, "{partition: 8}"), (10, 1, 4)),
+        ];
+        for (old, new, expected) in rows {
+            let role = looser(&wish(old.0, old.1), &wish(new.0, new.1)).roles.remove(0);
+            let strategy = role.strategy;
+            let ints = [strategy.max_unavailable, strategy.partition].map(|n| n.floor_of(role.replicas));
+            assert_eq!((role.replicas, ints[0], ints[1]), expected, "{old:?} to {new:?}");
+        }
     }
 
     #[test]

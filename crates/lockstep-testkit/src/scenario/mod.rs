@@ -15,7 +15,7 @@ use lockstep_core::simulate::trace::{End, Event, Subject};
 
 pub use self::verdict::{Verdict, judge};
 use crate::cluster::{Builder, Cluster, ClusterError};
-use crate::workload::{Workload, WorkloadError};
+use crate::workload::{Kind, Workload, WorkloadError};
 
 /// A rollout to be played.
 #[derive(Debug, Clone)]
@@ -33,6 +33,14 @@ pub struct Scenario {
 enum Happening {
     Change(Box<Workload>),
     Strike { of: Subject, blow: Blow },
+}
+
+/// A scenario that was played and not judged yet.
+struct Played {
+    world: &'static str,
+    events: Vec<Event>,
+    end: End,
+    interruptions: Vec<String>,
 }
 
 /// Where a scenario is played.
@@ -59,6 +67,22 @@ pub enum ScenarioError {
         name: String,
         /// How long it was waited for.
         waited: Duration,
+    },
+    /// A strike met nobody, or had no effect.
+    #[error("{blow:?} was to strike {of}, and {reason}")]
+    Missed {
+        /// What was to happen.
+        blow: Blow,
+        /// To whom.
+        of: Subject,
+        /// Why it did not.
+        reason: &'static str,
+    },
+    /// The cluster has nobody who would carry the manifest out.
+    #[error("no controller for {kind:?} is started by this kit: play it in the simulation")]
+    NoController {
+        /// The kind of the manifest.
+        kind: Kind,
     },
 }
 
@@ -141,7 +165,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn verdict(&self, world: &'static str, events: Vec<Event>, end: End) -> Verdict {
-        Verdict::new(world, events, self.given.promises(), end, self.ends)
+    fn verdict(&self, played: Played) -> Verdict {
+        Verdict::new(played, self.given.promises(), self.ends)
     }
 }

@@ -1,58 +1,47 @@
 //! Playing a scenario on a cluster.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
 use kube::api::{
-    ApiResource, DynamicObject, EvictParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+    ApiResource, DynamicObject, EvictParams, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
+    Preconditions,
 };
+use kube::runtime::wait::await_condition;
 use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::{End, Subject};
 use lockstep_kubelet::annotations::PREFIX;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Happening, Scenario, ScenarioError, Verdict};
+use super::{Happening, Played, Scenario, ScenarioError, Verdict};
 use crate::cluster::{Cluster, ClusterError};
 use crate::recorder::Recorder;
 use crate::workload::{Kind, Workload};
 
 const MANAGER: &str = "lockstep-testkit";
 
+/// How long a controller may take to see a change, and the recorder to see a strike.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub(super) async fn play(scenario: &Scenario, cluster: &Cluster) -> Result<Verdict, ScenarioError> {
+    if resource_of(scenario.given.kind()).is_none() {
+        return Err(ScenarioError::NoController { kind: scenario.given.kind() });
+    }
     let stage = Stage::set(scenario, cluster).await?;
-    let mut recorder = Recorder::start(cluster.client(), &stage.namespace, &scenario.given).await;
-    recorder.wish(&scenario.given);
-    stage.apply(&scenario.given).await?;
-    if recorder.until_settled(scenario.limit).await != End::Complete {
-        let (name, waited) = (scenario.given.name().to_owned(), scenario.limit);
-        return Err(ScenarioError::NeverReady { name, waited });
-    }
-    let began = Instant::now();
-    let mut happenings = scenario.happenings.clone();
-    happenings.sort_by_key(|(after, _)| *after);
-    for (after, happening) in &happenings {
-        tokio::time::sleep_until(began + *after).await;
-        match happening {
-            Happening::Change(workload) => {
-                recorder.wish(workload);
-                stage.apply(workload).await?;
-            }
-            Happening::Strike { of, blow } => stage.strike(&recorder, of, *blow).await?,
-        }
-    }
-    let left = scenario.limit.saturating_sub(began.elapsed());
-    let end = recorder.until_settled(left).await;
-    let (events, _) = recorder.finish(end);
+    let played = stage.perform(scenario).await;
+    // Whatever became of it, nothing stays behind.
     stage.clear().await?;
-    Ok(scenario.verdict("cluster", events, end))
+    Ok(scenario.verdict(played?))
 }
 
 /// A namespace of its own on the cluster.
 struct Stage {
     client: kube::Client,
     namespace: String,
+    stand_in: String,
     behaviour: BTreeMap<String, String>,
 }
 
@@ -70,7 +59,55 @@ impl Stage {
             (annotation("ready-after"), format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis())),
             (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
-        Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), behaviour })
+        let stand_in = cluster.stand_in().to_owned();
+        Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), stand_in, behaviour })
+    }
+
+    async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
+        let mut recorder = Recorder::start(self.client.clone(), &self.namespace, &scenario.given).await;
+        self.change(&recorder, &scenario.given).await?;
+        if recorder.until_settled(scenario.limit).await != End::Complete {
+            let (name, waited) = (scenario.given.name().to_owned(), scenario.limit);
+            return Err(ScenarioError::NeverReady { name, waited });
+        }
+        let began = Instant::now();
+        let mut happenings = scenario.happenings.clone();
+        happenings.sort_by_key(|(after, _)| *after);
+        for (after, happening) in &happenings {
+            tokio::time::sleep_until(began + *after).await;
+            match happening {
+                Happening::Change(workload) => self.change(&recorder, workload).await?,
+                Happening::Strike { of, blow } => self.strike(&mut recorder, of, *blow).await?,
+            }
+        }
+        let left = scenario.limit.saturating_sub(began.elapsed());
+        let end = recorder.until_settled(left).await;
+        let (events, interruptions) = recorder.finish(end);
+        Ok(Played { world: "cluster", events, end, interruptions })
+    }
+
+    /// Applies a manifest and waits until its controller has seen it.
+    async fn change(&self, recorder: &Recorder, workload: &Workload) -> Result<(), ScenarioError> {
+        recorder.wish(workload);
+        let Some(resource) = resource_of(workload.kind()) else {
+            return Err(ScenarioError::NoController { kind: workload.kind() });
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
+        let name = workload.name();
+        let manifest = workload.to_apply(&self.stand_in, &self.behaviour);
+        let parameters = PatchParams::apply(MANAGER).force();
+        let applied = api.patch(name, &parameters, &Patch::Apply(manifest)).await;
+        let wanted = applied.map_err(ClusterError::api(format!("apply {name}")))?.metadata.generation;
+        let known = |object: Option<&DynamicObject>| {
+            object.is_some_and(|object| object.data["status"]["observedGeneration"].as_i64() >= wanted)
+        };
+        let seen = await_condition(api, name, known);
+        let seen = tokio::time::timeout(PATIENCE, seen).await;
+        if !matches!(seen, Ok(Ok(_))) {
+            return Err(ScenarioError::NeverReady { name: name.to_owned(), waited: PATIENCE });
+        }
+        recorder.wish_is_known();
+        Ok(())
     }
 
     async fn clear(&self) -> Result<(), ScenarioError> {
@@ -80,28 +117,27 @@ impl Stage {
         Ok(())
     }
 
-    async fn apply(&self, workload: &Workload) -> Result<(), ScenarioError> {
-        let resource = resource_of(workload.kind());
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
-        let manifest = workload.to_apply(&self.behaviour);
-        let parameters = PatchParams::apply(MANAGER).force();
-        let applied = api.patch(workload.name(), &parameters, &Patch::Apply(manifest)).await;
-        applied.map_err(ClusterError::api(format!("apply {}", workload.name())))?;
-        Ok(())
-    }
-
-    async fn strike(&self, recorder: &Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
+    /// Strikes an instance and waits until the recorder has seen it: an end before that would be none.
+    async fn strike(&self, recorder: &mut Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
+        let missed = |reason| ScenarioError::Missed { blow, of: of.clone(), reason };
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
-        for (uid, name) in recorder.pods_of(of) {
-            recorder.blame_the_world(&uid);
+        let struck = recorder.pods_of(of);
+        if struck.is_empty() {
+            return Err(missed("no pod of it stands"));
+        }
+        for (uid, name) in &struck {
             match blow {
-                Blow::Evict => evict(&pods, &name, &uid).await,
-                Blow::Crash => crash(&pods, &name, &uid).await,
-                Blow::Fail => fail(&pods, &name, &uid).await,
+                Blow::Evict => {
+                    recorder.blame_the_world(uid);
+                    evict(&pods, name, uid).await
+                }
+                Blow::Crash => crash(&pods, name, uid).await,
+                Blow::Fail => fail(&pods, name, uid).await,
             }
             .map_err(ClusterError::api(format!("{blow:?} {name}")))?;
         }
-        Ok(())
+        let seen = recorder.until_struck(&struck, PATIENCE).await;
+        if seen { Ok(()) } else { Err(missed("nothing came of it")) }
     }
 }
 
@@ -110,13 +146,15 @@ fn annotation(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-fn resource_of(kind: Kind) -> ApiResource {
+/// What carries a manifest out on a cluster of the kit, if anything does.
+fn resource_of(kind: Kind) -> Option<ApiResource> {
     let (group, version, kind, plural) = match kind {
         Kind::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
         Kind::Deployment => ("apps", "v1", "Deployment", "deployments"),
-        Kind::LockstepSet => ("lockstep.dev", "v1alpha1", "LockstepSet", "locksteps"),
+        Kind::LockstepSet => return None,
     };
-    ApiResource::from_gvk_with_plural(&kube::api::GroupVersionKind::gvk(group, version, kind), plural)
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    Some(ApiResource::from_gvk_with_plural(&kind, plural))
 }
 
 async fn evict(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error> {
@@ -128,7 +166,10 @@ async fn evict(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error
 
 /// The containers exit once, and the kubelet starts them again.
 async fn crash(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error> {
-    let annotations = json!({annotation("crash-after"): "0s", annotation("crashes"): "1"});
+    let status = pods.get_status(name).await?.status.unwrap_or_default();
+    let restarts = status.container_statuses.iter().flatten().map(|it| it.restart_count).max().unwrap_or(0);
+    let once_more = (restarts + 1).to_string();
+    let annotations = json!({annotation("crash-after"): "0s", annotation("crashes"): once_more});
     let patch = json!({"metadata": {"uid": uid, "annotations": annotations}});
     pods.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
 }

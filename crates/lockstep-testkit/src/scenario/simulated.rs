@@ -6,7 +6,7 @@ use lockstep_core::simulate::faults::{Faults, Nature, Span, Strike};
 use lockstep_core::simulate::{self, Scenario as Model};
 use lockstep_core::time::Millis;
 
-use super::{Happening, Scenario, Verdict};
+use super::{Happening, Played, Scenario, Verdict};
 
 pub(super) fn play(scenario: &Scenario) -> Verdict {
     let (shortest, longest) = scenario.starts_in;
@@ -18,7 +18,10 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
             termination: Span::fixed(millis(scenario.terminates_in)),
             ..Nature::default()
         },
-        faults: Faults::default(),
+        faults: Faults {
+            never_ready: scenario.given.never_ready().into_iter().collect(),
+            ..Faults::default()
+        },
         seed: 0,
         limit: millis(scenario.limit),
         most_plans: u64::MAX,
@@ -37,7 +40,8 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
     }
     let mut events = Vec::new();
     let outcome = simulate::run(&model, &mut |event| events.push(event));
-    scenario.verdict("simulation", events, outcome.end)
+    let interruptions = Vec::new();
+    scenario.verdict(Played { world: "simulation", events, end: outcome.end, interruptions })
 }
 
 fn millis(time: Duration) -> Millis {

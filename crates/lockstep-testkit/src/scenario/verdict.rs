@@ -6,6 +6,8 @@ use lockstep_core::model::Spec;
 use lockstep_core::promises::{Broken, Checker, Promise};
 use lockstep_core::simulate::trace::{End, Event, What};
 
+use super::Played;
+
 /// What became of a scenario: the trace, and what it says about the promises.
 #[derive(Debug)]
 pub struct Verdict {
@@ -17,6 +19,8 @@ pub struct Verdict {
     pub broken: Vec<Broken>,
     /// How it ended.
     pub end: End,
+    /// Why the watch broke, if it did: what happened meanwhile is known only by its result.
+    pub interruptions: Vec<String>,
     promises: &'static [Promise],
     expected: End,
 }
@@ -31,15 +35,13 @@ pub fn judge(events: &[Event], promises: &[Promise]) -> Vec<Broken> {
 }
 
 impl Verdict {
-    pub(super) fn new(
-        world: &'static str,
-        events: Vec<Event>,
-        promises: &'static [Promise],
-        end: End,
-        expected: End,
-    ) -> Self {
-        let broken = judge(&events, promises);
-        Self { world, events, broken, end, promises, expected }
+    pub(super) fn new(played: Played, promises: &'static [Promise], expected: End) -> Self {
+        let Played { world, events, end, interruptions } = played;
+        // Where it is expected not to come to a good end, that is no broken promise.
+        let expected_so = |broken: &Broken| broken.promise == Promise::Convergence && end == expected;
+        let mut broken = judge(&events, promises);
+        broken.retain(|broken| !expected_so(broken));
+        Self { world, events, broken, end, interruptions, promises, expected }
     }
 
     /// The same history, held against promises nobody made: `tighten` changes every wish in it.
@@ -53,11 +55,12 @@ impl Verdict {
         judge(&events, self.promises)
     }
 
-    /// Fails the test if a promise was broken or the end is not the one expected.
+    /// Fails the test if a promise was broken, the end is not the one expected, or not everything was seen.
     ///
     /// # Panics
     /// With the broken promises and the last events.
     pub fn assert_kept(&self) {
+        assert!(self.interruptions.is_empty(), "the watch was interrupted: {:?}", self.interruptions);
         let kept = self.broken.is_empty() && self.end == self.expected;
         let (world, end, expected) = (self.world, self.end, self.expected);
         assert!(kept, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report());
