@@ -1,9 +1,12 @@
 //! Chores of the project: `cargo xtask <chore>`.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, value_parser};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::build::{Part, Programs};
+use lockstep_testkit::cluster::Builder;
 use lockstep_testkit::floor::Floor;
 use lockstep_testkit::{Cluster, say};
 
@@ -28,8 +31,14 @@ enum Chore {
     /// Start a cluster with nodes and keep it until Ctrl-C.
     Cluster {
         /// How many nodes it has.
-        #[arg(long, default_value_t = 3)]
+        #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(0..=5000))]
         nodes: u32,
+        /// How many GPUs (nvidia.com/gpu) each node has.
+        #[arg(long, default_value_t = 0)]
+        gpus: u32,
+        /// How many seconds a node may be silent before Kubernetes calls it lost.
+        #[arg(long, default_value_t = 40, value_parser = value_parser!(u64).range(15..=86400))]
+        node_grace: u64,
         /// With Kubernetes' own gang scheduling.
         #[arg(long)]
         gangs: bool,
@@ -37,14 +46,14 @@ enum Chore {
     /// Measure what a raw parallel client does per second on a fresh control plane.
     Floor {
         /// How many pods are created and deleted in each round.
-        #[arg(long, default_value_t = 1000)]
-        pods: usize,
+        #[arg(long, default_value_t = 1000, value_parser = value_parser!(u32).range(1..=100_000))]
+        pods: u32,
         /// How many requests are under way at a time.
-        #[arg(long, default_value_t = 64)]
-        parallel: usize,
+        #[arg(long, default_value_t = 64, value_parser = value_parser!(u32).range(1..=1000))]
+        parallel: u32,
         /// How many rounds.
-        #[arg(long, default_value_t = 3)]
-        rounds: usize,
+        #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
+        rounds: u32,
     },
 }
 
@@ -54,32 +63,38 @@ async fn main() -> Result<()> {
         Chore::ControlPlane { parts } => {
             for part in parts {
                 let programs = Programs::of(part, &mut say)?;
+                programs.check(part)?;
                 println!("{part}: {}", programs.dir().display());
             }
             Ok(())
         }
-        Chore::Cluster { nodes, gangs } => cluster(nodes, gangs).await,
+        Chore::Cluster { nodes, gpus, node_grace, gangs } => {
+            let group = NodeGroup::new("node", nodes);
+            let group =
+                if gpus > 0 { group.with_capacity("nvidia.com/gpu", &gpus.to_string()) } else { group };
+            let builder = Cluster::builder().nodes(group).node_grace(Duration::from_secs(node_grace));
+            cluster(if gangs { builder.gangs() } else { builder }).await
+        }
         Chore::Floor { pods, parallel, rounds } => floor(pods, parallel, rounds).await,
     }
 }
 
-async fn cluster(nodes: u32, gangs: bool) -> Result<()> {
-    let builder = Cluster::builder().nodes(NodeGroup::new("node", nodes));
-    let cluster = if gangs { builder.gangs() } else { builder }.start().await?;
+async fn cluster(builder: Builder) -> Result<()> {
+    let cluster = builder.our_own().start().await?;
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
     if let Some(kubectl) = cluster.program("kubectl") {
         println!("{} get nodes", kubectl.display());
     }
+    say("pods are played by a stand-in, without containers; Ctrl-C ends the cluster");
     tokio::signal::ctrl_c().await?;
     Ok(())
 }
 
-async fn floor(pods: usize, parallel: usize, rounds: usize) -> Result<()> {
-    let room = u32::try_from(pods.div_ceil(100).max(1))?;
-    let nodes = NodeGroup::new("node", room).with_capacity("cpu", "1000");
-    let cluster = Cluster::builder().nodes(nodes).start().await?;
+async fn floor(pods: u32, parallel: u32, rounds: u32) -> Result<()> {
+    let nodes = NodeGroup::new("node", pods.div_ceil(100)).with_capacity("cpu", "1000");
+    let cluster = Cluster::builder().our_own().nodes(nodes).start().await?;
     for _ in 0..rounds {
-        println!("{}", Floor::measure(&cluster, pods, parallel).await?);
+        println!("{}", Floor::measure(&cluster, pods as usize, parallel as usize).await?);
     }
     Ok(())
 }

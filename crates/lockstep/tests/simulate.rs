@@ -142,6 +142,7 @@ badImage:
 - {how: failing}
 strikes:
 - {at: 5m, what: evict, role: prefill}
+- {at: 5m, what: evict, role: prefill, instance: 99}
 - {at: soon, what: hit, role: nobody, instance: -1, group: first}
 changes:
 - {scale: {prefill: 6}}

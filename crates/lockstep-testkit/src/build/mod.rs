@@ -39,8 +39,8 @@ pub enum BuildError {
         /// What Go said last.
         output: String,
     },
-    /// The folder the user named lacks a program.
-    #[error("KUBEBUILDER_ASSETS is {dir}, which holds no {program}")]
+    /// The folder lacks a program.
+    #[error("{dir} holds no {program} (KUBEBUILDER_ASSETS, if set, names the folder)")]
     NotInAssets {
         /// The folder.
         dir: PathBuf,
@@ -73,7 +73,6 @@ impl BuildError {
 #[derive(Debug, Clone)]
 pub struct Programs {
     dir: PathBuf,
-    built: bool,
 }
 
 impl Programs {
@@ -81,9 +80,14 @@ impl Programs {
     /// `say` is told what goes on.
     pub fn of(part: Part, say: &mut dyn FnMut(&str)) -> Result<Self, BuildError> {
         match std::env::var_os("KUBEBUILDER_ASSETS") {
-            Some(dir) if part == Part::Kubernetes => Ok(Self { dir: dir.into(), built: false }),
-            _ => Ok(Self { dir: cache::find_or_build(part, say)?, built: true }),
+            Some(dir) if part == Part::Kubernetes => Ok(Self { dir: dir.into() }),
+            _ => Ok(Self { dir: cache::find_or_build(part, say)? }),
         }
+    }
+
+    /// All of them must be there.
+    pub fn check(&self, part: Part) -> Result<(), BuildError> {
+        part.program_names().try_for_each(|program| self.path(program).map(drop))
     }
 
     /// Where they are.
@@ -94,7 +98,7 @@ impl Programs {
     /// One of them.
     pub fn path(&self, program: &str) -> Result<PathBuf, BuildError> {
         let path = self.dir.join(program);
-        if self.built || path.is_file() {
+        if path.is_file() {
             return Ok(path);
         }
         Err(BuildError::NotInAssets { dir: self.dir.clone(), program: program.to_owned() })

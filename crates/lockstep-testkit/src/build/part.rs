@@ -80,6 +80,11 @@ impl Part {
         }
     }
 
+    /// The names of its programs.
+    pub fn program_names(self) -> impl Iterator<Item = &'static str> {
+        self.programs().iter().map(|program| program.name)
+    }
+
     /// The module files that pin everything it is built from.
     pub(super) fn module_files(self) -> (&'static str, &'static str) {
         macro_rules! files {

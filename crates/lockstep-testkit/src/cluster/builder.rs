@@ -87,11 +87,11 @@ impl Builder {
         self
     }
 
-    /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set.
+    /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set and will do.
     pub async fn start(self) -> Result<Cluster, ClusterError> {
         let cluster = match std::env::var_os("LOCKSTEP_KUBECONFIG") {
-            Some(kubeconfig) => connect(Path::new(&kubeconfig)).await?,
-            None => self.start_our_own().await?,
+            Some(kubeconfig) if !self.our_own => connect(Path::new(&kubeconfig)).await?,
+            _ => self.start_our_own().await?,
         };
         let Self { nodes, kubelet, .. } = self;
         if nodes.is_empty() { Ok(cluster) } else { cluster.with_nodes(&nodes, kubelet).await }
@@ -170,11 +170,20 @@ fn may_skip() -> bool {
 
 /// Uses a cluster of the user's own. Nothing of it is started or stopped.
 async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
-    let what = kubeconfig.display().to_string();
+    let what = format!("the cluster of LOCKSTEP_KUBECONFIG={}", kubeconfig.display());
     let config = Kubeconfig::read_from(kubeconfig).map_err(ClusterError::access(&what))?;
     let client = client_from(config, AGENT, &what).await?;
+    // Better said here than by the first thing that is tried.
+    let version = client.apiserver_version().await;
+    version.map_err(|error| ClusterError::Access { what, reason: causes(&error) })?;
     let guest = Some(Guest::new());
     Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None })
+}
+
+/// An error with what caused it: the outermost says little more than that it did not work.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A folder no other cluster has, in the folder for temporary files.

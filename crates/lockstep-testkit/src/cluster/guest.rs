@@ -67,8 +67,10 @@ async fn remove(kubeconfig: &Path, nodes: &[String]) -> Result<(), String> {
     let api: Api<Node> = Api::all(client.map_err(|error| error.to_string())?);
     let mut left = Vec::new();
     for node in nodes {
-        if let Err(error) = api.delete(node, &Default::default()).await {
-            left.push(format!("{node}: {error}"));
+        match api.delete(node, &Default::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => left.push(format!("{node}: {error}")),
         }
     }
     if left.is_empty() { Ok(()) } else { Err(left.join(", ")) }

@@ -66,15 +66,17 @@ impl Verdict {
         assert!(kept, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report());
     }
 
-    /// The broken promises and the last events, for people.
+    /// The broken promises, and the events before the first of them or before the end, for people.
     fn report(&self) -> String {
         let mut text = String::new();
         for broken in &self.broken {
             let _ = writeln!(text, "{broken}");
         }
-        let _ = writeln!(text, "the last of {} events:", self.events.len());
-        let last = self.events.len().saturating_sub(40);
-        for line in self.events[last..].iter().filter_map(|event| serde_json::to_string(event).ok()) {
+        let until = self.broken.first().map_or(u64::MAX, |broken| broken.t);
+        let before = self.events.iter().take_while(|event| event.t <= until).count();
+        let shown = &self.events[before.saturating_sub(40)..before];
+        let _ = writeln!(text, "the last {} of {} events until then:", shown.len(), self.events.len());
+        for line in shown.iter().filter_map(|event| serde_json::to_string(event).ok()) {
             let _ = writeln!(text, "{line}");
         }
         text

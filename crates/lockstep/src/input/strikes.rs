@@ -1,5 +1,6 @@
 //! What happens to one instance at one time.
 
+use lockstep_core::model::Spec;
 use lockstep_core::simulate::faults::{Blow, Strike};
 use lockstep_core::simulate::trace::Subject;
 
@@ -22,7 +23,8 @@ fn strike(reader: &mut Reader<'_>, at: &Place<'_>, about: &About<'_>) -> Option<
     let (Some(time), Some(what), Some(name), Some(instance)) =
         (at.get("at"), at.get("what"), at.get("role"), at.get("instance"))
     else {
-        reader.refuse(at, "at, what, role and instance are required, such as {at: 10m, what: evict, …}");
+        let all = "{at: 10m, what: evict, role: prefill, instance: 0}";
+        reader.refuse(at, format!("at, what, role and instance are required, such as {all}"));
         return None;
     };
     let after = reader.duration(&time);
@@ -31,5 +33,17 @@ fn strike(reader: &mut Reader<'_>, at: &Place<'_>, about: &About<'_>) -> Option<
     let instance = reader.number(&instance);
     let group = at.get("group").map_or(Some(0), |at| reader.number(&at));
     let of = Subject { group: group?, role: name?, instance: instance? };
+    if !is_ever_there(&of, about) {
+        reader.refuse(at, format!("there is no {of}: its group or instance is beyond what is wished for"));
+        return None;
+    }
     Some(Strike { after: after?, of, by: by? })
+}
+
+/// Wished for before the change or after it.
+fn is_ever_there(of: &Subject, about: &About<'_>) -> bool {
+    let wished = |spec: &Spec| {
+        of.group < spec.replicas && spec.role(&of.role).is_some_and(|role| of.instance < role.replicas)
+    };
+    about.from.into_iter().chain([about.to]).any(wished)
 }
