@@ -42,6 +42,7 @@ struct Stage {
     client: kube::Client,
     namespace: String,
     stand_in: String,
+    guest: bool,
     behaviour: BTreeMap<String, String>,
 }
 
@@ -60,7 +61,8 @@ impl Stage {
             (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
         let stand_in = cluster.stand_in().to_owned();
-        Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), stand_in, behaviour })
+        let guest = cluster.access().is_none();
+        Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), stand_in, guest, behaviour })
     }
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
@@ -114,6 +116,11 @@ impl Stage {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let deleted = namespaces.delete(&self.namespace, &Default::default()).await;
         deleted.map_err(ClusterError::api(format!("delete namespace {}", self.namespace)))?;
+        if self.guest {
+            // The nodes go next, and then nobody would end its pods.
+            let gone = await_condition(namespaces, &self.namespace, |it: Option<&Namespace>| it.is_none());
+            let _ = tokio::time::timeout(PATIENCE, gone).await;
+        }
         Ok(())
     }
 
