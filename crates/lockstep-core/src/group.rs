@@ -55,8 +55,10 @@ pub struct Facts {
     pub exists: bool,
     /// Every role has its minimum available.
     pub available: bool,
-    /// It is on its way between revisions.
+    /// It is on its way between revisions, by whoever's hand.
     pub in_update: bool,
+    /// The engine itself has it on its way: others may have to wait for it.
+    pub under_way: bool,
     /// Something eligible in it is not at the target.
     pub needs_work: bool,
 }
@@ -119,7 +121,7 @@ impl Level<'_> {
         let mut at = self.revision_of(group);
         let kept = group.ordinal < self.kept();
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
-        let mut leaving = false;
+        let (mut leaving, mut any_updated, mut any_unfinished) = (false, false, false);
         for (index, role) in self.spec.roles.iter().enumerate() {
             let (limits, partition) = coordinate::limits(self.spec, role);
             let compass = self.aims.roles[index].compass;
@@ -127,12 +129,13 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            if !changing[index] || self.by_hand(role) || group.ordinal >= self.spec.replicas {
+            if !changing[index] || group.ordinal >= self.spec.replicas {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
             let mut beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
-            surging |= beyond.any(|unit| unit.ordinal < end && unit.updated());
+            let by_hand = self.by_hand(role);
+            surging |= !by_hand && beyond.any(|unit| unit.ordinal < end && unit.updated());
             if kept {
                 continue;
             }
@@ -143,15 +146,20 @@ impl Level<'_> {
                 at_target += u32::from(unit.updated());
                 done += u32::from(unit.updated() && unit.available);
             }
+            any_updated |= at_target > 0;
+            any_unfinished |= done < total;
+            if by_hand {
+                continue;
+            }
             updated |= at_target > 0;
             unfinished |= done < total;
             needs_work |= at_target < total;
             leaving |= standing < total;
         }
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
-        let under_way = leaving && opened == Some(self.aims.set_target);
-        let in_update =
-            (updated && unfinished) || under_way || (surging && group.ordinal < self.spec.replicas);
+        let opened = leaving && opened == Some(self.aims.set_target);
+        let under_way = (updated && unfinished) || opened || (surging && group.ordinal < self.spec.replicas);
+        let in_update = under_way || (any_updated && any_unfinished);
         let wished = group.ordinal < self.spec.replicas && !kept && !self.recreates();
         if wished && !needs_work && group.strangers.is_empty() {
             // What a role's own partition keeps old is no reason to wait.
@@ -159,7 +167,7 @@ impl Level<'_> {
         }
         let mut unit = self.unit(group, at, available, wake);
         unit.available &= group.ordinal >= self.spec.replicas || !self.will_restart(group);
-        Facts { unit, exists: !group.is_gone(), available, in_update, needs_work }
+        Facts { unit, exists: !group.is_gone(), available, in_update, under_way, needs_work }
     }
 
     /// Something in it failed and is replaced now, so that it is not counted on.
@@ -318,7 +326,20 @@ impl Level<'_> {
         facts: &BTreeMap<u32, Facts>,
         permit: &mut dyn FnMut(u32) -> bool,
     ) -> Groups {
-        let units: Vec<Unit> = facts.values().filter(|facts| facts.exists).map(|facts| facts.unit).collect();
+        // A group of which nothing is wished for is whole again once it is gone.
+        let empty = self.spec.roles.iter().all(|role| role.replicas == 0);
+        let standing = |facts: &Facts| match facts.exists {
+            true => Some(facts.unit),
+            false if empty && facts.unit.ordinal < self.spec.replicas => Some(Unit {
+                standing: Standing::Present,
+                at: At::Target,
+                available: true,
+                held: false,
+                ..facts.unit
+            }),
+            false => None,
+        };
+        let units: Vec<Unit> = facts.values().filter_map(standing).collect();
         let Moves { recover, surge, remove, held, tally } = roll(&self.ask(), &units, permit);
         let mut groups = Groups { held, surge: surge.into_iter().collect(), ..Groups::default() };
         groups.updated = tally.updated;
@@ -354,7 +375,7 @@ impl Level<'_> {
         let ask = self.ask();
         // A group in update may lose instances at any moment, so it is not counted on.
         let counted_on = |facts: &Facts| Unit {
-            available: facts.unit.available && !facts.in_update,
+            available: facts.unit.available && !facts.under_way,
             serves: false,
             ..facts.unit
         };
@@ -388,13 +409,13 @@ impl Level<'_> {
     /// The groups that may move: those under way, and as many more as the limits allow.
     fn opened(&self, facts: &BTreeMap<u32, Facts>, account: &mut i64, held: &mut Vec<Held>) -> BTreeSet<u32> {
         let eligible = || facts.range(self.kept()..self.spec.replicas.max(self.kept()));
-        let mut open: BTreeSet<u32> = eligible().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
+        let mut open: BTreeSet<u32> = eligible().filter(|(_, f)| f.under_way).map(|(g, _)| *g).collect();
         let most = self.limits().unavailable.max(1);
         // One below the partition may still have surge to give back.
-        let under_way = facts.range(0..self.spec.replicas).filter(|(_, facts)| facts.in_update).count();
+        let under_way = facts.range(0..self.spec.replicas).filter(|(_, facts)| facts.under_way).count();
         let mut in_update = u32::try_from(under_way).unwrap_or(u32::MAX);
         let mut waiting: Vec<(&u32, &Facts)> =
-            eligible().filter(|(_, f)| f.needs_work && !f.in_update).collect();
+            eligible().filter(|(_, f)| f.needs_work && !f.under_way).collect();
         waiting.sort_by_key(|(_, facts)| self.rank(facts));
         for (&ordinal, facts) in waiting {
             let may = if facts.available { *account > 0 } else { in_update < most };

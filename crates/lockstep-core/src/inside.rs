@@ -6,7 +6,7 @@ use crate::coordinate::{self, Ceiling, Progress};
 use crate::creating::is_leaving_another;
 use crate::draft::{Draft, Rolled, uids};
 use crate::group::{Fixed, Mode};
-use crate::model::{Progression, RuleKind, Spec, StrategyKind};
+use crate::model::{Progression, Role, RuleKind, Spec, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
 use crate::observe::{Seen, count};
@@ -261,10 +261,16 @@ impl Draft<'_> {
         let mut grown = std::mem::take(&mut memory.grown);
         for rule in &self.spec.rules {
             let RuleKind::Scaling(scaling) = &rule.kind else { continue };
-            // What our own gate holds may wait for the very roles that would wait for it.
-            let counted = |unit: &Unit| match scaling.progression {
-                Progression::OrderReady => unit.ready || unit.held,
-                Progression::OrderScheduled => unit.ready || unit.held || !unit.unscheduled,
+            // What a gang or a batch holds may wait for the very roles that would wait for it.
+            let excused = |role: &Role, ordinal: u32| {
+                gang::waits(self.spec, memory, role, ordinal)
+                    || batch::waits(self.spec, memory, &role.name, ordinal).is_some()
+            };
+            let counted = |role: &Role, unit: &Unit| match scaling.progression {
+                _ if unit.ready => true,
+                _ if unit.held => excused(role, unit.ordinal),
+                Progression::OrderReady => false,
+                Progression::OrderScheduled => !unit.unscheduled,
             };
             let growth: Vec<Growth> = self
                 .spec
@@ -274,7 +280,8 @@ impl Draft<'_> {
                 .map(|(role, units)| Growth {
                     desired: role.replicas,
                     counted: count(units, |unit| {
-                        unit.ordinal < role.replicas && unit.standing == Standing::Present && counted(unit)
+                        let wished = unit.ordinal < role.replicas && unit.standing == Standing::Present;
+                        wished && counted(role, unit)
                     }),
                 })
                 .collect();

@@ -4,7 +4,7 @@
 //! instance, and every promise is recomputed from that alone. What the engine could not know yet, because
 //! its view lagged, is held in its favour; losses caused by the world are not its doing, its own moves are.
 
-mod history;
+pub(crate) mod history;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -99,11 +99,7 @@ impl Checker {
         match &event.what {
             What::Spec(wish) => self.wish(t, wish),
             What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
-            What::Ready { of, .. } => {
-                if let Some(instance) = self.history.instances.get_mut(of) {
-                    instance.ready_since = Some(t);
-                }
-            }
+            What::Ready { of, .. } => self.history.gain(t, of),
             What::Unready { of, by, .. } => {
                 self.history.learn_stable(&of.role, t);
                 self.history.lose(t, of, *by, false);
@@ -161,16 +157,8 @@ impl Checker {
 
     fn create(&mut self, t: u64, of: &Subject, revision: Revision, set_revision: Revision) {
         self.history.learn_stable(&of.role, t);
-        let fresh = Instance {
-            revision,
-            set_revision,
-            ready_since: None,
-            lost_at: None,
-            was_ready: false,
-            leaving: false,
-        };
         self.recreate_barrier(t, of, set_revision);
-        self.history.instances.insert(of.clone(), fresh);
+        self.history.instances.insert(of.clone(), Instance::fresh(revision, set_revision));
         let Some(spec) = self.history.spec().cloned() else { return };
         let Some(role) = spec.role(&of.role).cloned() else { return };
         self.surge_ceiling(t, of, &spec, &role);
@@ -297,6 +285,19 @@ impl Checker {
         }
     }
 
+    fn floor(&mut self, t: u64, of: &Subject, role: &Role, why: &str) {
+        let available = |x: &Instance| self.history.is_available(x, role, t);
+        if !self.history.instances.get(of).is_some_and(available) {
+            return;
+        }
+        let floor = role.replicas.saturating_sub(self.history.limits(role, of.group).0.unavailable);
+        let left = self.history.available_without(of.group, role, Some(of.instance), t);
+        if left < floor {
+            let detail = format!("{of} ({why}) leaves {left} available, {floor} must stay");
+            self.fail(t, Promise::Floor, detail);
+        }
+    }
+
     fn engine_deletes(&mut self, t: u64, of: &Subject, why: &str) {
         let Some(spec) = self.history.spec().cloned() else { return };
         if matches!(why, "Recreate" | "GroupRemoved") {
@@ -305,22 +306,16 @@ impl Checker {
         }
         let Some(role) = spec.role(&of.role).cloned() else { return self.removed_role(t, of, &spec) };
         let Some(instance) = self.history.instances.get(of).copied() else { return };
-        if by_hand(&spec, &role) && matches!(why, "Update" | "Repair") {
+        let wished = of.group < spec.replicas && of.instance < role.replicas;
+        let outdated = wished && Some(instance.revision) != self.history.target(&role.name);
+        let repairs = matches!(why, "Restart" | "FailedPod" | "Mixed" | "GangTermination" | "RoleRemoved");
+        if by_hand(&spec, &role) && (matches!(why, "Update" | "Repair") || (outdated && !repairs)) {
             self.fail(t, Promise::ByHand, format!("{of} was deleted ({why})"));
         }
-        if self.history.is_available(&instance, &role, t) {
-            let floor = role.replicas.saturating_sub(self.history.limits(&role, of.group).0.unavailable);
-            let left = self.history.available_without(of.group, &role, Some(of.instance), t);
-            if left < floor {
-                self.fail(
-                    t,
-                    Promise::Floor,
-                    format!("{of} ({why}) leaves {left} available, {floor} must stay"),
-                );
-            }
-            if why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
-                self.fail(t, Promise::PartitionUntouched, format!("{of} was deleted for the update"));
-            }
+        self.floor(t, of, &role, why);
+        let available = self.history.is_available(&instance.as_taken(), &role, t);
+        if available && why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
+            self.fail(t, Promise::PartitionUntouched, format!("{of} was deleted for the update"));
         }
         let moves =
             matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
@@ -380,7 +375,7 @@ impl Checker {
 
     fn end(&mut self, t: u64, outcome: End) {
         if !outcome.is_good() {
-            match (outcome, self.history.left_behind(t)) {
+            match (outcome, self.history.left_behind(t, true)) {
                 (End::Paused, None) => {}
                 (End::Paused, Some(left)) => {
                     self.fail(t, Promise::Convergence, format!("{left} waits for nobody"));

@@ -123,7 +123,7 @@ impl Draft<'_> {
             self.block_whatever_is_not_there(seen);
         }
         let stalled = self.keep_deadline(finished, whole);
-        let in_update = self.facts.iter().filter(|(_, f)| f.in_update).map(|(g, _)| *g).collect();
+        let in_update = self.facts.iter().filter(|(_, f)| f.under_way).map(|(g, _)| *g).collect();
         let wished = || self.facts.range(0..self.spec.replicas).map(|(_, facts)| facts);
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Status {
@@ -341,10 +341,11 @@ impl Draft<'_> {
         let open =
             |group: &u32| matches!(self.groups.modes.get(group), Some(Mode::Rolling { open: true, .. }));
         let under_way =
-            |(group, facts): &(&u32, &Facts)| facts.in_update || (open(group) && facts.needs_work);
+            |(group, facts): &(&u32, &Facts)| facts.under_way || (open(group) && facts.needs_work);
         let mut groups = self.facts.iter().filter(under_way).map(|(group, _)| *group).peekable();
         if groups.peek().is_none() {
-            let idle = self.facts.values().all(|facts| !facts.needs_work);
+            let wished = || self.facts.range(..self.spec.replicas);
+            let idle = wished().all(|(group, facts)| !facts.needs_work && by_hand(*group));
             return idle && self.blocked.iter().any(|block| block.reason == Reason::OnDelete);
         }
         groups.all(|group| pauses(group) || by_hand(group))
@@ -404,7 +405,7 @@ impl Draft<'_> {
         let mut found = Vec::new();
         self.batch_status(&mut found);
         for (&group, rolled) in &self.rolled {
-            if !self.facts.get(&group).is_some_and(|facts| facts.in_update) {
+            if !self.facts.get(&group).is_some_and(|facts| facts.under_way) {
                 continue;
             }
             let progress: Vec<_> = rolled.iter().map(|r| r.progress).collect();

@@ -209,3 +209,22 @@ fn growth_does_not_wait_for_what_a_gang_holds() {
     assert_eq!((desk.line(0, "x"), desk.line(0, "y")), ("AAAA".to_owned(), "AAAA".to_owned()));
     assert_eq!(desk.phase(), Phase::Complete);
 }
+
+#[test]
+fn growth_waits_for_what_a_start_order_holds() {
+    let growth = Scaling {
+        roles: vec![RoleName::new("x"), RoleName::new("y")],
+        max_skew: Percent(25),
+        progression: Progression::OrderReady,
+    };
+    let rule = Rule { name: RuleName::new("growth"), kind: RuleKind::Scaling(growth) };
+    let mut spec = one_group(vec![role("x", 4, "A"), role("y", 4, "A"), role("z", 1, "A")], vec![rule]);
+    spec.roles[0].starts_after = vec![RoleName::new("z")];
+    let mut desk = Desk::empty(&spec);
+    desk.homeless = vec![("z", 0)];
+    desk.run();
+    assert_eq!((desk.line(0, "x"), desk.line(0, "y")), ("AA".to_owned(), "A".to_owned()));
+    let mut desk = Desk::empty(&spec);
+    desk.run();
+    assert_eq!(desk.phase(), Phase::Complete);
+}

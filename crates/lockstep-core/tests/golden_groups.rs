@@ -11,6 +11,7 @@ use lockstep_core::model::*;
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::prove::{Proof, prove};
 use lockstep_core::status::Phase;
+use lockstep_core::time::Millis;
 use support::{at, rev, role, set};
 
 fn pair() -> Vec<Role> {
@@ -382,4 +383,43 @@ fn a_partitioned_group_returns_at_the_stable_revision() {
     desk.wish(&at(&spec, "B")).run();
     assert_eq!(desk.wish(&at(&spec, "C")).run(), "-1/r-0 | +1/r-0");
     assert_eq!(desk.evict(0, "r", 0).run(), "+0/r-0@A");
+}
+
+#[test]
+fn a_bad_canary_set_by_hand_does_not_destroy_the_rest() {
+    let mut roles = vec![role("p", 2, "A"), role("d", 1, "A")];
+    roles[0].strategy.kind = OnDelete;
+    let mut spec = set(1, roles);
+    spec.gang.termination_delay = Some(Millis::seconds(60));
+    let mut desk = Desk::complete(&spec);
+    desk.bad = vec![rev("B")];
+    spec.roles[0].revision = rev("B");
+    assert_eq!(desk.wish(&spec).run(), "");
+    assert_eq!(desk.evict(0, "p", 1).run(), "+p-1");
+    for _ in 0..3 {
+        assert_eq!(desk.wait(61).run(), "", "the clock stands still while the group is in update");
+    }
+}
+
+#[test]
+fn what_waits_for_a_hand_does_not_hide_a_role_that_broke() {
+    let mut roles = vec![role("p", 2, "A"), role("d", 1, "A")];
+    roles[0].strategy.kind = OnDelete;
+    let mut spec = set(2, roles);
+    let mut desk = Desk::complete(&spec);
+    spec.roles[0].revision = rev("B");
+    desk.wish(&spec).run();
+    assert_eq!((desk.wait(3600).run(), desk.phase()), (String::new(), Phase::Progressing));
+    desk.unready(1, "d", 0).plan();
+    desk.wait(601).plan();
+    assert_eq!(desk.phase(), Phase::Stalled);
+    desk.back(1, "d", 0).plan();
+    assert_eq!((desk.wait(3600).run(), desk.phase()), (String::new(), Phase::Progressing));
+}
+
+#[test]
+fn the_last_role_of_recreated_groups_can_be_removed() {
+    let spec = groups(3, GroupRecreate, 2, 0, vec![role("p", 0, "A"), role("d", 2, "A")]);
+    let without = Spec { roles: vec![role("p", 0, "A")], ..spec.clone() };
+    assert_eq!(prove(Some(&spec), &without), Proof::Finishes);
 }

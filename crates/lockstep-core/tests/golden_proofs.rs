@@ -4,7 +4,7 @@
 
 mod support;
 
-use lockstep_core::model::{OnFailure, Rule, RuleKind, Step, StrategyKind};
+use lockstep_core::model::{OnFailure, Rule, RuleKind, Spec, Step, StrategyKind};
 use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent::{Int, Percent};
 use lockstep_core::plan::plan;
@@ -13,7 +13,7 @@ use lockstep_core::simulate::Scenario;
 use lockstep_core::simulate::trace::{End, What};
 use lockstep_core::snapshot::{CompleteSet, Memory, RoleMemory, Snapshot};
 use lockstep_core::time::Time;
-use support::{at, play, rev, role, set};
+use support::{at, play, rev, role, set, skew, steps};
 
 #[test]
 fn a_surge_group_is_given_back_although_a_role_keeps_some_old() {
@@ -72,4 +72,23 @@ fn a_role_that_waits_to_be_deleted_does_not_roll_the_others_back() {
     let deleted =
         events.iter().filter(|e| matches!(&e.what, What::Delete { of, .. } if of.role.as_str() == "by-hand"));
     assert_eq!(deleted.count(), 0);
+}
+
+#[test]
+fn a_role_updated_by_hand_excuses_no_conflict_of_the_others() {
+    let mut spec = set(1, vec![role("by-hand", 2, "A"), role("prefill", 4, "A"), role("decode", 4, "A")]);
+    spec.roles[0].strategy.kind = StrategyKind::OnDelete;
+    assert_eq!(prove(Some(&spec), &at(&spec, "B")), Proof::Finishes);
+    let mut order = steps("order", &[("prefill", Percent(100)), ("decode", Percent(100))]);
+    spec.rules = vec![skew("pair", &["prefill", "decode"], Percent(1)), order.clone()];
+    let refused = |spec: &Spec| match prove(Some(spec), &at(spec, "B")) {
+        Proof::Blocked(by) => by.iter().all(|block| block.rule.starts_with("coordination[")),
+        _ => false,
+    };
+    assert!(refused(&spec));
+    if let RuleKind::Steps(steps) = &mut order.kind {
+        steps.insert(0, Step::Pause { duration: None });
+    }
+    spec.rules[1] = order;
+    assert!(refused(&spec), "a pause is promoted and holds nobody either");
 }

@@ -7,7 +7,7 @@ use crate::model::{Role, Rule, RuleKind, Spec, Step, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
 use crate::revision::Revision;
-use crate::simulate::trace::{By, SpecEvent, Subject};
+use crate::simulate::trace::{By, Event, SpecEvent, Subject, What};
 
 /// An instance.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +18,34 @@ pub struct Instance {
     pub set_revision: Revision,
     /// Ready since.
     pub ready_since: Option<u64>,
+    /// The engine took a pod it could not spare; it had been ready since.
+    pub taken: Option<u64>,
     /// The world took it at this time, and the engine may not know yet.
     pub lost_at: Option<u64>,
     /// It was ready when the world took it.
     pub was_ready: bool,
     /// On its way out.
     pub leaving: bool,
+}
+
+impl Instance {
+    /// One that was created just now.
+    pub fn fresh(revision: Revision, set_revision: Revision) -> Self {
+        Self {
+            revision,
+            set_revision,
+            ready_since: None,
+            taken: None,
+            lost_at: None,
+            was_ready: false,
+            leaving: false,
+        }
+    }
+
+    /// As it was before the engine took the first pod of it.
+    pub fn as_taken(self) -> Self {
+        Self { ready_since: self.ready_since.or(self.taken), ..self }
+    }
 }
 
 /// The state of things at one moment.
@@ -162,8 +184,9 @@ impl History {
 
     /// How many instances of a role the engine must know to be available.
     fn surely_available(&self, group: u32, role: &Role, t: u64) -> u32 {
-        let sure =
-            |x: &Instance| t.checked_sub(self.lag()).is_some_and(|seen| self.is_available(x, role, seen));
+        let sure = |x: &Instance| {
+            t.checked_sub(self.lag()).is_some_and(|seen| self.is_available(&x.as_taken(), role, seen))
+        };
         number(self.of(group, &role.name).filter(|(_, x)| sure(x)).count())
     }
 
@@ -263,15 +286,15 @@ impl History {
     }
 
     /// What is not finished though no person holds it, be it through a rule: asked at the end of a rollout
-    /// that waits for somebody.
-    pub fn left_behind(&self, t: u64) -> Option<String> {
+    /// that waits for somebody. A pause step holds unless whatever pauses is promoted.
+    pub fn left_behind(&self, t: u64, pauses: bool) -> Option<String> {
         let spec = self.spec().filter(|spec| !spec.paused)?;
         let hand = |name: &RoleName| spec.role(name).is_some_and(|role| by_hand(spec, role));
         let holds = |rule: &Rule| match &rule.kind {
             RuleKind::RollingUpdate(skew) => skew.roles.iter().any(hand),
             RuleKind::Steps(steps) => steps.iter().any(|step| match step {
                 Step::Update { role, .. } => hand(role),
-                Step::Pause { .. } => true,
+                Step::Pause { .. } => pauses,
             }),
             RuleKind::AffinityScheduling(_) | RuleKind::Scaling(_) => false,
         };
@@ -284,6 +307,34 @@ impl History {
             !by_hand(spec, role) && self.finished(*group, role, t) < self.eligible(*group, role)
         });
         behind.map(|(group, role)| format!("{group}/{}", role.name))
+    }
+
+    /// Follows what stands, for those who ask nothing but what it comes to.
+    pub fn follow(&mut self, event: &Event) {
+        let t = event.t;
+        match &event.what {
+            What::Spec(wish) => {
+                self.take(t, wish);
+            }
+            What::Create { of, revision, set_revision, .. } => {
+                self.instances.insert(of.clone(), Instance::fresh(*revision, *set_revision));
+            }
+            What::Ready { of, .. } => self.gain(t, of),
+            What::Unready { of, by, .. } => self.lose(t, of, *by, false),
+            What::Delete { of, by, .. } => self.lose(t, of, *by, true),
+            What::Gone { of, .. } => {
+                self.instances.remove(of);
+            }
+            _ => {}
+        }
+    }
+
+    /// An instance became ready.
+    pub fn gain(&mut self, t: u64, of: &Subject) {
+        if let Some(instance) = self.instances.get_mut(of) {
+            instance.ready_since = Some(t);
+            instance.taken = None;
+        }
     }
 
     /// Takes the next wish. What was stable before the trace began is told with the first one; after that it
@@ -308,6 +359,10 @@ impl History {
                 instance.lost_at = Some(t);
                 instance.was_ready = instance.ready_since.is_some();
             }
+            instance.taken = match by {
+                By::Engine => instance.ready_since.or(instance.taken),
+                By::World => None,
+            };
             instance.ready_since = None;
             instance.leaving |= leaving;
         }

@@ -252,7 +252,10 @@ impl Sim<'_> {
 
     /// Something happens to one instance that was named beforehand.
     fn strike(&mut self, strike: &Strike) {
-        let uids: Vec<Uid> = self.world.instance(&strike.of).map(|pod| pod.pod.uid.clone()).collect();
+        let struck =
+            |pod: &&WorldPod| !pod.pod.terminating && (strike.by != Blow::Crash || pod.pod.is_ready());
+        let pods = self.world.instance(&strike.of).filter(struck);
+        let uids: Vec<Uid> = pods.map(|pod| pod.pod.uid.clone()).collect();
         for uid in uids {
             match strike.by {
                 Blow::Evict => self.terminate(&uid, (By::World, "eviction")),

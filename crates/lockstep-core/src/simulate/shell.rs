@@ -178,6 +178,7 @@ impl Sim<'_> {
                     | Job::LoseNode
                     | Job::KillController
                     | Job::LoseMemory
+                    | Job::Strike(_)
                     | Job::Unready(_)
                     | Job::Fail(_)
             )
