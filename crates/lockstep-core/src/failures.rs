@@ -76,7 +76,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Deletes an instance that is to come back; what is still available only on the account.
+    /// Deletes an instance that is to come back; what is still ready only on the account.
     fn replace(
         &mut self,
         group: u32,
@@ -86,10 +86,11 @@ impl Draft<'_> {
         at: usize,
     ) -> bool {
         let role = &self.spec.roles[index];
-        let paid = units[index][at].available;
-        let floor = i64::from(self.floor(index, group));
-        let available = units[index].iter().filter(|unit| unit.available).count();
-        let affordable = i64::try_from(available).unwrap_or(i64::MAX) > floor;
+        // With the pod that failed goes the knowledge how long the instance has been ready: it may well be
+        // available, though its other pods are not old enough to show it.
+        let paid = units[index][at].available || units[index][at].ready;
+        let others = units[index].iter().enumerate().filter(|(i, unit)| *i != at && unit.available).count();
+        let affordable = others >= self.floor(index, group) as usize;
         let what = format!("{}/{}-{}", self.group_name(group), role.name, instance.instance);
         if paid && !affordable {
             let message = format!("{what} restarted and is replaced when it can be spared");

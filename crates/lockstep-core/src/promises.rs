@@ -102,6 +102,9 @@ impl Checker {
             What::Ready { of, .. } => self.history.gain(t, of),
             What::Unready { of, by, .. } => {
                 self.history.learn_stable(&of.role, t);
+                if *by == By::Engine {
+                    self.engine_takes(t, of);
+                }
                 self.history.lose(t, of, *by, false);
             }
             What::Delete { of, by, why, .. } => {
@@ -285,8 +288,17 @@ impl Checker {
         }
     }
 
+    /// An instance of several pods goes with the first of them that it cannot spare, whether or not the rest
+    /// follow. Where whole groups come and go, why it goes is only told with its last pod.
+    fn engine_takes(&mut self, t: u64, of: &Subject) {
+        let Some(role) = self.history.spec().and_then(|spec| spec.role(&of.role)).cloned() else { return };
+        if self.history.rolls(of.group) {
+            self.floor(t, of, &role, "a pod of it");
+        }
+    }
+
     fn floor(&mut self, t: u64, of: &Subject, role: &Role, why: &str) {
-        let available = |x: &Instance| self.history.is_available(x, role, t);
+        let available = |x: &Instance| self.history.is_available(&x.as_taken(), role, t);
         if !self.history.instances.get(of).is_some_and(available) {
             return;
         }
@@ -312,7 +324,9 @@ impl Checker {
         if by_hand(&spec, &role) && (matches!(why, "Update" | "Repair") || (outdated && !repairs)) {
             self.fail(t, Promise::ByHand, format!("{of} was deleted ({why})"));
         }
-        self.floor(t, of, &role, why);
+        if instance.taken.is_none() || !self.history.rolls(of.group) {
+            self.floor(t, of, &role, why);
+        }
         let available = self.history.is_available(&instance.as_taken(), &role, t);
         if available && why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
             self.fail(t, Promise::PartitionUntouched, format!("{of} was deleted for the update"));

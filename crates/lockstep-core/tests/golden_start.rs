@@ -156,6 +156,28 @@ fn an_instance_that_is_available_again_is_replaced_on_budget() {
     assert_eq!(desk.back(0, "r", 0).plan(), "-r-1");
 }
 
+/// One of two workers is enough; when the other fails, the others are too young to show how long the
+/// instance has been ready.
+#[test]
+fn an_instance_that_is_ready_is_replaced_on_budget_however_young_its_pods_are() {
+    let mut spec = restarting(RestartKind::Instance);
+    spec.roles[0].min_ready = Millis::seconds(20);
+    spec.roles[0].members[1].count = 2;
+    let mut desk = Desk::complete(&spec);
+    desk.wait(60).plan();
+    let now = desk.now;
+    desk.each(|_, role, i, pod| {
+        if role.as_str() == "r" && i == 1 && pod.member.as_str() != "leader" {
+            pod.failed = pod.index == 0;
+            pod.ready = (pod.index == 1).then_some(now);
+        }
+    });
+    desk.unready(0, "r", 0);
+    assert_eq!(desk.plan(), "", "r-2 alone would be left");
+    assert!(desk.reasons().contains(&Reason::BudgetExhausted));
+    assert_eq!(desk.back(0, "r", 0).wait(30).plan(), "-r-1");
+}
+
 #[test]
 fn policy_group_replaces_every_instance_within_the_limits() {
     let mut desk = Desk::complete(&restarting(RestartKind::Group));

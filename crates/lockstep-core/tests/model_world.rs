@@ -53,6 +53,14 @@ fn breaks(spec: &Spec, acts: &[Delete]) -> Vec<Promise> {
 }
 
 #[test]
+fn an_instance_of_several_pods_goes_with_the_first_of_them() {
+    let spec = set(1, vec![within(with_workers(role("r", 3, "A"), 1), 1, 0)]);
+    let update = |i| Delete(0, i, "Update");
+    assert_eq!(breaks(&spec, &[update(2)]), []);
+    assert_eq!(breaks(&spec, &[update(2), update(1)]), [Promise::Floor]);
+}
+
+#[test]
 fn an_instance_of_several_pods_below_the_partition_stays() {
     let role = keeping(within(with_workers(role("r", 3, "A"), 1), 1, 0), Int(1));
     assert_eq!(breaks(&set(1, vec![role]), &[Delete(0, 0, "Update")]), [Promise::PartitionUntouched]);

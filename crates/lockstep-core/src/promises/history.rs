@@ -105,6 +105,12 @@ impl History {
         (limits, partition)
     }
 
+    /// The instances of a group move one by one, not as a whole.
+    pub fn rolls(&self, group: u32) -> bool {
+        self.spec()
+            .is_some_and(|spec| group < spec.replicas && spec.strategy.kind != StrategyKind::GroupRecreate)
+    }
+
     /// The instances of a role in a group.
     pub fn of<'a>(&'a self, group: u32, role: &'a RoleName) -> impl Iterator<Item = (u32, &'a Instance)> {
         let first = Subject { group, role: role.clone(), instance: 0 };
