@@ -375,7 +375,9 @@ impl Checker {
             return;
         }
         let floor = spec.replicas.saturating_sub(spec.strategy.limits(spec.replicas).unavailable);
-        let others: Vec<u32> = self.history.groups().into_iter().filter(|other| *other != group).collect();
+        // A group of which nothing is wished is as it should be, though nothing of it stands.
+        let all = (0..spec.replicas).chain(self.history.groups());
+        let others: BTreeSet<u32> = all.filter(|other| *other != group).collect();
         let available = others.iter().filter(|g| self.history.group_available(**g, t)).count();
         let serving = others.iter().filter(|g| self.history.group_serves(**g, t)).count();
         let costs = self.history.surely(group, t, Role::needed) && number(available) < floor;
