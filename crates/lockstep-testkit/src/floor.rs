@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use kube::api::{DeleteParams, PostParams};
 use lockstep_kubelet::annotations::STAND_IN;
 use serde_json::json;
 
 use crate::cluster::{Cluster, ClusterError};
+use crate::pods::is_ready;
 
 /// How long pods may take to be ready, or gone.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -51,7 +52,7 @@ impl Floor {
     pub async fn measure(cluster: &Cluster, pods: usize, parallel: usize) -> Result<Self, ClusterError> {
         let client = cluster.client();
         let stand_in = cluster.stand_in();
-        let namespace = make_namespace(&client).await?;
+        let namespace = cluster.new_namespace("floor").await?;
         let api: Api<Pod> = Api::namespaced(client.clone(), &namespace);
         let names: Vec<String> = (0..pods).map(|i| format!("floor-{i}")).collect();
 
@@ -102,14 +103,6 @@ impl fmt::Display for Floor {
     }
 }
 
-async fn make_namespace(client: &kube::Client) -> Result<String, ClusterError> {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let metadata = ObjectMeta { generate_name: Some("floor-".to_owned()), ..ObjectMeta::default() };
-    let namespace = Namespace { metadata, ..Namespace::default() };
-    let made = namespaces.create(&PostParams::default(), &namespace).await;
-    Ok(made.map_err(ClusterError::api("create a namespace"))?.metadata.name.unwrap_or_default())
-}
-
 fn pod(name: &str, stand_in: &str) -> Result<Pod, kube::Error> {
     let manifest = json!({
         "metadata": {"name": name},
@@ -120,11 +113,6 @@ fn pod(name: &str, stand_in: &str) -> Result<Pod, kube::Error> {
         },
     });
     serde_json::from_value(manifest).map_err(kube::Error::SerdeError)
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// How long it takes until the pods are as wanted, by listing from the watch cache now and then: a watch of

@@ -5,6 +5,7 @@ pub mod build;
 pub mod cluster;
 pub mod floor;
 pub mod pki;
+pub mod pods;
 pub mod process;
 pub mod proxy;
 pub mod recorder;

@@ -13,6 +13,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, ResourceExt};
 use lockstep_kubelet::pod::PodView;
 use lockstep_kubelet::{NodeGroup, Options};
+use lockstep_testkit::pods::is_ready;
 use lockstep_testkit::{Cluster, say};
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
@@ -28,11 +29,6 @@ fn pod(name: &str, node: &str) -> Pod {
         "spec": {"nodeName": node, "containers": [{"name": "main", "image": "any"}]},
     }))
     .expect("a pod")
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "True")
 }
 
 /// UID and readiness by name.

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{ObjectMeta, PostParams};
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 
 pub use self::access::{Access, Credential};
@@ -188,6 +191,15 @@ impl Cluster {
         let Access { url, ca_pem, .. } = ours.access.clone();
         let proxy = Proxy::start(&Upstream { url, ca_pem }, &ours.authority).await;
         proxy.map_err(ClusterError::access("put a proxy before the API server"))
+    }
+
+    /// Makes a namespace whose name begins so, and says its whole name.
+    pub async fn new_namespace(&self, prefix: &str) -> Result<String, ClusterError> {
+        let namespaces: Api<Namespace> = Api::all(self.client());
+        let metadata = ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        let made = namespaces.create(&PostParams::default(), &namespace).await;
+        Ok(made.map_err(ClusterError::api("create a namespace"))?.metadata.name.unwrap_or_default())
     }
 
     /// The value of the label [`STAND_IN`](lockstep_kubelet::annotations::STAND_IN) on the nodes of this

@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
+use lockstep_core::coordinate;
 use lockstep_core::model::{Role, Spec};
 use lockstep_core::names::RoleName;
-use lockstep_core::number::{self, IntOrPercent, Limits};
+use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
+use crate::pods::{has_condition, is_ready};
 use crate::workload::{Slots, Workload};
 
 /// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not
@@ -186,9 +188,7 @@ impl Tape {
         }
         let kept = |seen: &Seen| {
             let role = spec.role(&seen.of.role);
-            role.is_some_and(|role| {
-                seen.of.instance < number::partition(role.strategy.partition, role.replicas)
-            })
+            role.is_some_and(|role| seen.of.instance < coordinate::limits(spec, role).1)
         };
         self.pods.values().all(|seen| at_target(seen) || kept(seen)).then_some(End::PartitionReached)
     }
@@ -199,13 +199,12 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
     let mut both = new.clone();
     for role in &mut both.roles {
         let Some(before) = old.role(&role.name) else { continue };
-        let limits =
-            |of: &Role| Limits::resolve(of.strategy.max_unavailable, of.strategy.max_surge, of.replicas);
-        let (was, is) = (limits(before), limits(role));
-        let kept = |of: &Role| number::partition(of.strategy.partition, of.replicas);
-        role.strategy.partition = IntOrPercent::Int(kept(before).min(kept(role)));
+        let (was, kept_before) = coordinate::limits(old, before);
+        let (is, kept) = coordinate::limits(new, role);
+        role.strategy.partition = IntOrPercent::Int(kept_before.min(kept));
         // What may be missing counts from the larger of the two.
-        let floor = (before.replicas - was.unavailable).min(role.replicas - is.unavailable);
+        let floor = |of: &Role, limits: Limits| of.replicas.saturating_sub(limits.unavailable);
+        let floor = floor(before, was).min(floor(role, is));
         role.replicas = role.replicas.max(before.replicas);
         role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
         role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
@@ -228,20 +227,14 @@ fn why_deleted(spec: &Spec, of: &Subject, revision: Option<Revision>) -> &'stati
 
 /// Evicted, drained, or taken by its node: not the workload's controller.
 fn disrupted(pod: &k8s::Pod) -> bool {
-    condition(pod, "DisruptionTarget")
-}
-
-fn condition(pod: &k8s::Pod, name: &str) -> bool {
-    let status = pod.status.as_ref();
-    let conditions = status.and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|condition| condition.type_ == name && condition.status == "True")
+    has_condition(pod, "DisruptionTarget")
 }
 
 /// A pod as the engine would see it. Times are those at which the recorder saw things.
 fn view(pod: &k8s::Pod, before: Option<&Pod>, now: Time) -> Pod {
     let status = pod.status.as_ref();
     let spec = pod.spec.as_ref();
-    let ready = condition(pod, "Ready");
+    let ready = is_ready(pod);
     let was_ready = before.and_then(|pod| pod.ready);
     Pod {
         uid: pod.metadata.uid.as_deref().unwrap_or_default().into(),

@@ -6,8 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::Api;
 use kube::api::{
-    ApiResource, DynamicObject, EvictParams, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
-    Preconditions,
+    ApiResource, DynamicObject, EvictParams, GroupVersionKind, Patch, PatchParams, Preconditions,
 };
 use kube::runtime::wait::await_condition;
 use lockstep_core::simulate::faults::Blow;
@@ -49,12 +48,7 @@ struct Stage {
 impl Stage {
     async fn set(scenario: &Scenario, cluster: &Cluster) -> Result<Self, ScenarioError> {
         let client = cluster.client();
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let generate_name = Some(format!("{}-", scenario.given.name()));
-        let metadata = ObjectMeta { generate_name, ..ObjectMeta::default() };
-        let namespace = Namespace { metadata, ..Namespace::default() };
-        let made = namespaces.create(&PostParams::default(), &namespace).await;
-        let made = made.map_err(ClusterError::api("create a namespace"))?;
+        let namespace = cluster.new_namespace(scenario.given.name()).await?;
         let (shortest, longest) = scenario.starts_in;
         let behaviour = BTreeMap::from([
             (annotation("ready-after"), format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis())),
@@ -62,7 +56,7 @@ impl Stage {
         ]);
         let stand_in = cluster.stand_in().to_owned();
         let guest = cluster.access().is_none();
-        Ok(Self { client, namespace: made.metadata.name.unwrap_or_default(), stand_in, guest, behaviour })
+        Ok(Self { client, namespace, stand_in, guest, behaviour })
     }
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
