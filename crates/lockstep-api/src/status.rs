@@ -1,0 +1,147 @@
+//! What the operator says of a set.
+//!
+//! Bounded for any number of pods: groups in flight, roles, rules and blockers, never a list of pods.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What runs, and where the rollout stands.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LockstepSetStatus {
+    /// The generation of the spec that everything here speaks of.
+    pub observed_generation: i64,
+    /// Groups that are wished for.
+    pub replicas: u32,
+    /// Groups that are available.
+    pub ready_replicas: u32,
+    /// Groups that are wholly at the update revision.
+    pub updated_replicas: u32,
+    /// Selects the pods of the set, for autoscalers.
+    pub selector: String,
+    /// The revisions of the set as a whole.
+    pub revision: RevisionStatus,
+    /// Per role, over all groups.
+    pub roles: Vec<RoleStatus>,
+    /// Which roles' revisions belong to each of the set's revisions that pods carry, for routers.
+    pub revisions: BTreeMap<String, BTreeMap<String, String>>,
+    /// Where the rollout stands.
+    pub rollout: RolloutStatus,
+    /// Instances and groups that were restarted lately, the most often first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restarts: Vec<RestartStatus>,
+    /// Ready, Reconciling and Stalled.
+    pub conditions: Vec<Condition>,
+    /// What the engine has to remember. Not for people.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub memory: Value,
+}
+
+/// Two revisions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RevisionStatus {
+    /// The last at which everything stood complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stable: Option<String>,
+    /// The one that is wished for.
+    pub update: String,
+}
+
+/// The counts of one role over all groups.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RoleStatus {
+    /// The role.
+    pub name: String,
+    /// Instances wished for.
+    pub replicas: u32,
+    /// Instances that are ready.
+    pub ready: u32,
+    /// Instances that are available.
+    pub available: u32,
+    /// Instances at the update revision.
+    pub updated: u32,
+    /// Instances at the update revision that are ready.
+    pub updated_ready: u32,
+    /// How many are to be at the update revision in the end: all but those a partition keeps.
+    pub target: u32,
+    /// The role's revisions.
+    pub revision: RevisionStatus,
+}
+
+/// Where a rollout stands.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RolloutStatus {
+    /// Complete, PartitionReached, Progressing, Paused, Stalled, RollingBack or RolledBack.
+    pub phase: String,
+    /// When it began, while it is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When it counts as stalled if nothing more is achieved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// What it waits for, in one line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub waiting_for: String,
+    /// Groups on their way between revisions; the first of them, if they are many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups_in_update: Vec<u32>,
+    /// Where each rule stands in each group in update.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coordination: Vec<CoordinationStatus>,
+    /// What waits, by which rule, since when.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedStatus>,
+}
+
+/// Where one rule stands in one group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CoordinationStatus {
+    /// The group.
+    pub group: u32,
+    /// The rule.
+    pub rule: String,
+    /// The current step or batch, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// How many steps or batches there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
+    /// In words.
+    pub text: String,
+}
+
+/// One thing that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BlockedStatus {
+    /// What waits: `llama-1/prefill-1`, `llama-1/prefill`, `llama-1` or `llama`.
+    pub what: String,
+    /// Why, in one word.
+    pub reason: String,
+    /// The field of the spec that says so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub rule: String,
+    /// Since when.
+    pub since: String,
+    /// The whole sentence.
+    pub message: String,
+}
+
+/// Restarts of an instance, or of a whole group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RestartStatus {
+    /// What was restarted: `llama-1/prefill-1` or `llama-1`.
+    pub what: String,
+    /// How often in a row.
+    pub count: u32,
+    /// When last.
+    pub last: String,
+}
