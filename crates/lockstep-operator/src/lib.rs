@@ -2,3 +2,5 @@
 //!
 //! Nothing about a rollout is decided here: that is `lockstep_core::plan`. This crate brings it what is there and
 //! does what it says.
+pub mod act;
+pub mod observe;
