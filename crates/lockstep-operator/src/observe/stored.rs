@@ -50,6 +50,16 @@ impl History {
         self.0.insert(revision, stored);
     }
 
+    /// Notes revisions that were read.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Forgets what does not hold.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Stored) -> bool) {
+        self.0.retain(|_, stored| keep(stored));
+    }
+
     /// Notes that a revision was removed.
     pub fn remove(&mut self, revision: Revision) {
         self.0.remove(&revision);

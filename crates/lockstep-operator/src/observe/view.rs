@@ -105,8 +105,8 @@ impl View {
     }
 
     /// The list is complete: what is not on it is gone, except for what we wrote ourselves and the watch has not
-    /// shown yet, because the list may be older. Returns the names of those, to be asked for.
-    pub fn end_list(&mut self, now: Time) -> Vec<String> {
+    /// shown yet, because the list may be older. Returns those, to be asked for.
+    pub fn end_list(&mut self, now: Time) -> Vec<(String, Uid)> {
         let listed = self.listing.take().unwrap_or_default();
         let is_listed: std::collections::HashSet<&Uid> = listed.iter().map(|slim| &slim.pod.uid).collect();
         let missing = |known: &Known| !is_listed.contains(&known.pod.uid);
@@ -120,7 +120,7 @@ impl View {
             .pods
             .iter()
             .filter(|(_, known)| !known.shown && !known.pod.in_flight && missing(known))
-            .map(|(key, _)| key.3.clone())
+            .map(|(key, known)| (key.3.clone(), known.pod.uid.clone()))
             .collect();
         for uid in &lost {
             self.gone(uid);
@@ -154,6 +154,26 @@ impl View {
         {
             known.pod.terminating = true;
             known.deleting = true;
+        }
+    }
+
+    /// Whether a pod is ready, as far as is known.
+    pub fn is_ready(&self, uid: &Uid) -> bool {
+        let known = self.uids.get(uid).and_then(|key| self.pods.get(key));
+        known.is_some_and(|known| known.pod.is_ready())
+    }
+
+    /// We are about to lift the gate of a pod.
+    pub fn ungating(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid) {
+            known.pod.gated = false;
+        }
+    }
+
+    /// Nothing came of that.
+    pub fn not_ungated(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid) {
+            known.pod.gated = true;
         }
     }
 
