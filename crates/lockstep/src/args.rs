@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
+use crate::input::cluster::ClusterArgs;
+
 /// Plan, simulate and check rollouts of LockstepSets before they happen.
 ///
 /// Nothing here talks to a cluster: manifests in, answers out, made by the same engine that runs in the
@@ -36,6 +38,8 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// Run the operator: look after the LockstepSets of a cluster.
+    Operator(OperatorArgs),
 }
 
 const PLAN_EXAMPLES: &str = "\
@@ -205,4 +209,24 @@ mod tests {
         assert_eq!("5m".parse(), Ok(Ready { role: None, time: Millis::minutes(5) }));
         assert!("prefill=soon".parse::<Ready>().is_err());
     }
+}
+
+/// `lockstep operator`.
+#[derive(Debug, Args)]
+pub struct OperatorArgs {
+    /// Which cluster. With a namespace: look after the sets of that namespace only.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// How logs are written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines: one object per line.
+    Json,
 }

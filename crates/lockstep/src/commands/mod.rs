@@ -3,6 +3,7 @@
 mod demo;
 mod lint;
 mod now;
+mod operator;
 mod plan;
 mod simulate;
 
@@ -44,6 +45,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
+        Command::Operator(args) => operator::run(args),
     }
 }
 
