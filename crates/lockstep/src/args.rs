@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
+use crate::commands::install::InstallArgs;
+use crate::commands::uninstall::UninstallArgs;
+
 /// Plan, simulate and check rollouts of LockstepSets before they happen.
 ///
 /// Nothing here talks to a cluster: manifests in, answers out, made by the same engine that runs in the
@@ -36,7 +39,15 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// Install the operator, or bring an older one up to date.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Install(InstallArgs),
+    /// Remove the operator. Sets and their pods stay as they are.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Uninstall(UninstallArgs),
 }
+
+const OPERATOR_NAMESPACE: &str = "The operator's namespace [default: lockstep-system]";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:

@@ -1,10 +1,12 @@
 //! The commands, and the way in.
 
 mod demo;
+pub mod install;
 mod lint;
 mod now;
 mod plan;
 mod simulate;
+pub mod uninstall;
 
 use std::io;
 use std::process::ExitCode;
@@ -44,6 +46,8 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
+        Command::Install(args) => install::run(args, screen),
+        Command::Uninstall(args) => uninstall::run(args, screen),
     }
 }
 
