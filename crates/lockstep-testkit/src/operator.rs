@@ -67,9 +67,9 @@ impl Cluster {
         let api: Api<DynamicObject> = Api::all_with(self.client(), &resource);
         for (plural, definition) in lockstep_api::crd::all() {
             let name = format!("{plural}.lockstep.dev");
-            let applied =
-                api.patch(&name, &PatchParams::apply("lockstep-testkit").force(), &Patch::Apply(&definition));
-            applied.await.map_err(ClusterError::api(format!("define {name}")))?;
+            let parameters = PatchParams::apply("lockstep-testkit").force();
+            let applied = api.patch(&name, &parameters, &Patch::Apply(&definition)).await;
+            applied.map_err(ClusterError::api(format!("define {name}")))?;
             let established = |object: Option<&DynamicObject>| {
                 let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
                 conditions.is_some_and(|all| {

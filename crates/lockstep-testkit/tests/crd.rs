@@ -177,10 +177,10 @@ fn refusals() -> Vec<(Value, &'static str)> {
             spec("/metadata/name", json!("a.b")),
             "must be lower case letters, digits and '-', starting and ending with a letter or digit",
         ),
-        (spec("/metadata/name", json!("a".repeat(64))), "has 64 characters; up to 63 are accepted"),
+        (spec("/metadata/name", json!("a".repeat(64))), "up to 63 are accepted"),
         (spec("/spec/updateStrategy", zero.clone()), stuck),
         (spec("/spec/roles/0/updateStrategy", zero), stuck),
-        (added("/spec/roles/1", "minReadySeconds", json!(600)), "which is 600"),
+        (added("/spec/roles/1", "minReadySeconds", json!(600)), "must be more than"),
         (
             added(
                 "/spec/roles/1",
@@ -193,14 +193,11 @@ fn refusals() -> Vec<(Value, &'static str)> {
             spec("/spec/roles/1/members", json!([])),
             "needs a template, or members for instances of several pods",
         ),
-        (
-            added("/spec/roles/0", "minAvailable", json!(3)),
-            "more than the role's replicas; must be from 0 to 2",
-        ),
+        (added("/spec/roles/0", "minAvailable", json!(3)), "more than the role's replicas"),
         (added("/spec/roles/0", "startsAfter", json!(["a"])), "a role cannot start after itself"),
         (
             added("/spec/roles/0", "restartPolicy", json!({"baseDelaySeconds": 20, "maxDelaySeconds": 10})),
-            "must not be above maxDelaySeconds, which is 10",
+            "must not be above maxDelaySeconds",
         ),
         (added("/spec/roles/1/members/0", "minAvailable", json!(3)), "more than the member's count"),
         (

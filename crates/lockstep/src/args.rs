@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
-use crate::input::cluster::ClusterArgs;
+use crate::commands::install::InstallArgs;
+use crate::commands::operator::OperatorArgs;
+use crate::commands::uninstall::UninstallArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen.
 ///
@@ -40,7 +42,15 @@ pub enum Command {
     Demo,
     /// Run the operator: look after the LockstepSets of a cluster.
     Operator(OperatorArgs),
+    /// Install the operator, or bring an older one up to date.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Install(InstallArgs),
+    /// Remove the operator. Sets and their pods stay as they are.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Uninstall(UninstallArgs),
 }
+
+const OPERATOR_NAMESPACE: &str = "The operator's namespace [default: lockstep-system]";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
@@ -209,24 +219,4 @@ mod tests {
         assert_eq!("5m".parse(), Ok(Ready { role: None, time: Millis::minutes(5) }));
         assert!("prefill=soon".parse::<Ready>().is_err());
     }
-}
-
-/// `lockstep operator`.
-#[derive(Debug, Args)]
-pub struct OperatorArgs {
-    /// Which cluster. With a namespace: look after the sets of that namespace only.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// How logs are written.
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-}
-
-/// How logs are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines: one object per line.
-    Json,
 }

@@ -101,7 +101,8 @@ pub(super) fn schema(what: &str, spec: (&str, Value), status: (&str, Value)) -> 
         "properties": {
             "apiVersion": {"type": "string", "description": "The version of the kind: lockstep.dev/v1alpha1."},
             "kind": {"type": "string", "description": "The kind of the object."},
-            "metadata": {"type": "object"},
+            // Named so that rules can point at it; Kubernetes itself describes it.
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 253}}},
             "spec": described(spec),
             "status": described(status),
         },

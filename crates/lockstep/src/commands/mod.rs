@@ -1,11 +1,13 @@
 //! The commands, and the way in.
 
 mod demo;
+pub mod install;
 mod lint;
 mod now;
-mod operator;
+pub mod operator;
 mod plan;
 mod simulate;
+pub mod uninstall;
 
 use std::io;
 use std::process::ExitCode;
@@ -46,6 +48,8 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
         Command::Operator(args) => operator::run(args),
+        Command::Install(args) => install::run(args, screen),
+        Command::Uninstall(args) => uninstall::run(args, screen),
     }
 }
 

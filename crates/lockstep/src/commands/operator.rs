@@ -3,12 +3,32 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use lockstep_operator::controller::{self, ControllerOptions};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{LogFormat, OperatorArgs};
 use crate::exit::Exit;
-use crate::input::cluster::block_on;
+use crate::input::cluster::{ClusterArgs, block_on};
+
+/// `lockstep operator`.
+#[derive(Debug, Args)]
+pub struct OperatorArgs {
+    /// Which cluster. With a namespace: look after the sets of that namespace only.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// How logs are written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines: one object per line.
+    Json,
+}
 
 /// Runs until it is told to stop.
 pub fn run(args: &OperatorArgs) -> Result<Exit> {

@@ -7,6 +7,7 @@ pub mod fault_profile;
 pub mod manifest;
 mod memory;
 mod moment;
+pub mod objects;
 pub mod pace;
 mod reader;
 pub mod state_file;
