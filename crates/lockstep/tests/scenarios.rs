@@ -129,9 +129,10 @@ fn changes_of_mind() -> Vec<Row> {
     let web =
         |replicas: u32, image: &str| set("progressDeadlineSeconds: 5", &[role("web", replicas, image, "")]);
     let careful =
-        |image: &str| set("progressDeadlineSeconds: 3\nonFailure: Rollback", &[role("web", 4, image, "")]);
+        |image: &str| set("progressDeadlineSeconds: 12\nonFailure: Rollback", &[role("web", 4, image, "")]);
     let more = |image: &str| set("", &[role("web", 3, image, ""), role("cache", 2, image, "")]);
     let less = |image: &str| set("", &[role("web", 3, image, "")]);
+    let two_groups = |image: &str| set("replicas: 2", &[role("web", 4, image, "")]);
     let soon = Duration::from_millis(900);
     vec![
         (
@@ -170,17 +171,15 @@ fn changes_of_mind() -> Vec<Row> {
         ("a role removed", rollout(&more("1"), &less("2")), |verdict| assert_eq!(deleted(verdict).len(), 5)),
         (
             "evicted where nothing moved yet",
-            rollout(&web(6, "1"), &web(6, "2")).strike(soon, "web", 0, Blow::Evict),
+            rollout(&two_groups("1"), &two_groups("2")).strike(soon, "web", 0, Blow::Evict),
             |verdict| {
-                let old = verdict.events.iter().find_map(|event| match &event.what {
-                    What::Create { of, revision, .. } if of.instance == 0 => Some(*revision),
+                let made = verdict.events.iter().filter_map(|event| match &event.what {
+                    What::Create { of, revision, .. } if of.to_string() == "0/web-0" => Some(*revision),
                     _ => None,
                 });
-                let back = verdict.events.iter().filter_map(|event| match &event.what {
-                    What::Create { of, revision, .. } if of.instance == 0 => Some(*revision),
-                    _ => None,
-                });
-                assert_eq!(back.collect::<Vec<_>>()[1], old.expect("it was created"), "it returns as it was");
+                let made: Vec<_> = made.collect();
+                assert_eq!(made.len(), 3, "at first, after the eviction, and updated");
+                assert_eq!(made[0], made[1], "it returns as it was");
             },
         ),
     ]

@@ -92,9 +92,9 @@ impl Stage {
         let known = |object: Option<&DynamicObject>| {
             object.is_some_and(|object| object.data["status"]["observedGeneration"].as_i64() >= wanted)
         };
-        let seen = await_condition(api, name, known);
-        let seen = tokio::time::timeout(PATIENCE, seen).await;
-        if !matches!(seen, Ok(Ok(_))) {
+        // A watch that breaks is begun again: the API server may be busy, or be restarted on purpose.
+        let seen = async { while await_condition(api.clone(), name, known).await.is_err() {} };
+        if tokio::time::timeout(PATIENCE, seen).await.is_err() {
             return Err(ScenarioError::NeverReady { name: name.to_owned(), waited: PATIENCE });
         }
         recorder.wish_is_known(wanted.unwrap_or_default());
