@@ -2,3 +2,6 @@
 //!
 //! Nothing about a rollout is decided here: that is `lockstep_core::plan`. This crate brings it what is there and
 //! does what it says.
+
+pub mod election;
+pub mod metrics;
