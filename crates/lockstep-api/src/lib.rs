@@ -29,6 +29,7 @@ mod lower;
 mod parse;
 mod path;
 mod problem;
+pub mod proof;
 pub mod revision;
 pub mod status;
 pub mod stored;

@@ -3,5 +3,7 @@
 //! Nothing about a rollout is decided here: that is `lockstep_core::plan`. This crate brings it what is there and
 //! does what it says.
 
+pub mod admission;
 pub mod election;
 pub mod metrics;
+pub mod serve;
