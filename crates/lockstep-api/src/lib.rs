@@ -31,6 +31,7 @@ mod lower;
 mod parse;
 mod path;
 mod problem;
+pub mod proof;
 pub mod revision;
 pub mod role_scale;
 pub mod status;

@@ -9,6 +9,15 @@ pub(crate) fn join_or(words: &[&str]) -> String {
     }
 }
 
+/// `A`, `A and B`, `A, B and C`.
+pub(crate) fn join_and(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [start @ .., last] => format!("{} and {last}", start.join(", ")),
+    }
+}
+
 /// The known name that was probably meant: the same but for case, or a few letters away.
 pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     if let Some(same) = known.iter().find(|name| name.eq_ignore_ascii_case(written)) {
@@ -69,5 +78,6 @@ mod tests {
     fn lists_read_as_people_say_them() {
         assert_eq!(join_or(&["A"]), "A");
         assert_eq!(join_or(&["A", "B", "C"]), "A, B or C");
+        assert_eq!(join_and(&["A", "B", "C"].map(str::to_owned)), "A, B and C");
     }
 }

@@ -4,7 +4,11 @@
 //! does what it says.
 
 pub mod act;
+pub mod admission;
 pub mod controller;
+pub mod election;
+pub mod metrics;
 pub mod observe;
 pub mod report;
+pub mod serve;
 pub mod set;

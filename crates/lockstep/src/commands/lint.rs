@@ -1,11 +1,7 @@
 //! `lockstep lint`: everything that is wrong with manifests.
 
 use lockstep_api::Problem;
-use lockstep_core::model::Spec;
-use lockstep_core::prove::{Proof, prove};
-use lockstep_core::revision::Revision;
-use lockstep_core::simulate::{Scenario, run as play};
-use lockstep_core::time::Millis;
+use lockstep_api::proof::{self, Verdict};
 use serde_json::json;
 
 use super::coloured;
@@ -14,9 +10,7 @@ use crate::exit::Exit;
 use crate::input::complaint::{Complaint, Severity};
 use crate::input::manifest::Manifest;
 use crate::screen::Screen;
-use crate::show::conflict::{self, Conflict};
 use crate::show::words;
-use crate::story::stage::Stage;
 
 /// Runs the command.
 pub fn run(args: &LintArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
@@ -55,62 +49,20 @@ pub fn run(args: &LintArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
 }
 
 /// Whether rollouts under these rules can finish: a first start, and an update of every role.
-fn rules(manifest: &Manifest) -> Vec<Complaint> {
-    let spec = &manifest.spec;
-    let before = other_revision(spec);
-    let starts = [("a first start", None), ("an update of every role", Some(&before))];
-    for (what, from) in starts {
-        let message = match prove(from, spec) {
-            Proof::Finishes => continue,
-            Proof::TooLarge => {
-                let message =
-                    "too large for its rules to be tried out; nobody knows whether a rollout finishes";
-                let problem = Problem {
-                    path: "spec".to_owned(),
-                    value: None,
-                    message: message.to_owned(),
-                    line: manifest.line(&["spec"]),
-                };
-                return vec![Complaint::warning(&manifest.file, problem)];
-            }
-            Proof::Blocked(_) => explain(manifest, from),
-        };
-        return complaints(manifest, what, &message);
-    }
-    Vec::new()
-}
-
-/// One complaint at each rule that takes part, or one for the whole.
-fn complaints(manifest: &Manifest, what: &str, conflict: &Conflict) -> Vec<Complaint> {
-    let message = format!("{what} cannot finish: {}", conflict.message);
-    let index = conflict.rules.first().map(usize::to_string);
-    let (path, line) = match &index {
-        Some(index) => {
-            (format!("spec.coordination[{index}]"), manifest.line(&["spec", "coordination", index]))
-        }
-        None => ("spec".to_owned(), manifest.line(&["spec"])),
+fn rules(manifest: &Manifest) -> Option<Complaint> {
+    let verdict = proof::every_rollout(&manifest.set, &manifest.spec);
+    let problem = verdict.problem()?;
+    let rule = match &verdict {
+        Verdict::Blocked { conflict, .. } => conflict.rules.first().map(usize::to_string),
+        _ => None,
     };
-    vec![Complaint::error(&manifest.file, Problem { path, value: None, message, line })]
-}
-
-/// The same set with every role at another revision.
-fn other_revision(spec: &Spec) -> Spec {
-    let mut before = spec.clone();
-    for role in &mut before.roles {
-        role.revision = Revision::of(&json!({"before": role.revision}));
-    }
-    before
-}
-
-fn explain(manifest: &Manifest, from: Option<&Spec>) -> Conflict {
-    let to = Spec { paused: false, ..manifest.spec.clone() };
-    let scenario = Scenario {
-        initial: from.cloned(),
-        changes: vec![(Millis(0), to.clone())],
-        most_plans: 100_000,
-        ..Scenario::ideal(to.clone(), to)
+    let line = match &rule {
+        Some(index) => manifest.line(&["spec", "coordination", index]),
+        None => manifest.line(&["spec"]),
     };
-    let mut stage = Stage::default();
-    let outcome = play(&scenario, &mut |event| stage.see(&event));
-    conflict::explain(&manifest.set, &manifest.spec, &stage, &outcome.blocked)
+    let problem = Problem { line, ..problem };
+    Some(match verdict {
+        Verdict::TooLarge => Complaint::warning(&manifest.file, problem),
+        _ => Complaint::error(&manifest.file, problem),
+    })
 }

@@ -1,6 +1,7 @@
 //! `lockstep plan`: what a rollout will do.
 
 use lockstep_api::Problem;
+use lockstep_api::proof::conflict::{self, Conflict};
 use lockstep_core::model::Spec;
 use lockstep_core::simulate::faults::Nature;
 use lockstep_core::simulate::trace::{End, Event};
@@ -14,7 +15,6 @@ use crate::input::complaint::{BadInput, Complaint};
 use crate::input::manifest::{Manifest, read_pair};
 use crate::input::pace;
 use crate::screen::Screen;
-use crate::show::conflict::{self, Conflict};
 use crate::show::plan_json::{self, Told};
 use crate::show::title::{Title, title};
 use crate::show::{plan_table, svg};

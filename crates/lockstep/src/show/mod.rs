@@ -1,6 +1,5 @@
 //! Results in words, tables, JSON and pictures.
 
-pub mod conflict;
 pub mod diff;
 pub mod now_table;
 pub mod plan_json;

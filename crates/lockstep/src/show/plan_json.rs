@@ -1,10 +1,10 @@
 //! A rollout for machines.
 
+use lockstep_api::proof::Conflict;
 use lockstep_core::model::Spec;
 use lockstep_core::simulate::Outcome;
 use serde_json::{Value, json};
 
-use super::conflict::Conflict;
 use crate::story::totals::Totals;
 use crate::story::waves::{Move, Moved, Wave};
 

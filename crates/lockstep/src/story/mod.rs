@@ -4,9 +4,10 @@ pub mod because;
 pub mod fold;
 pub mod lanes;
 pub mod runs;
-pub mod stage;
 pub mod totals;
 pub mod waves;
+
+pub use lockstep_api::proof::stage;
 
 #[cfg(test)]
 mod tests;

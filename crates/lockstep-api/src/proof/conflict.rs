@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use lockstep_api::LockstepSet;
 use lockstep_core::blocked::{Blocked, Reason};
 use lockstep_core::coordinate::{self, Cause, Ceiling, Pauses};
 use lockstep_core::model::{RuleKind, Spec, Step};
 use lockstep_core::time::{Millis, Time};
 
-use super::words;
-use crate::story::stage::Stage;
+use super::stage::Stage;
+use crate::LockstepSet;
+use crate::words;
 
 /// Why a rollout cannot finish.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn explain(set: &LockstepSet, spec: &Spec, stage: &Stage, blocked: &[Blocked
     }
     let verb = if subjects.len() == 1 { "blocks itself" } else { "block each other" };
     let advice = advice(spec, &held);
-    let message = format!("{} {verb}: {}. {advice}", words::list(&subjects), clauses.join(", but "));
+    let message = format!("{} {verb}: {}. {advice}", words::join_and(&subjects), clauses.join(", but "));
     let positions = rules.iter().filter_map(|rule| position(set, spec, *rule)).collect::<BTreeSet<_>>();
     Conflict { rules: positions.into_iter().collect(), message }
 }

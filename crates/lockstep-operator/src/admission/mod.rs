@@ -1,0 +1,108 @@
+//! Admission: a set that is wrong, or whose rollout could never finish, is refused when it is applied.
+//!
+//! All errors are told at once. What is right is then proved by playing its rollout on an ideal cluster, on a
+//! thread of its own and within a time bound: a proof that takes too long stops nobody, and says so.
+
+mod review;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use kube::core::DynamicObject;
+use kube::core::admission::{AdmissionRequest, AdmissionResponse, AdmissionReview};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+pub use self::review::{Examined, Question, examine, review};
+use crate::metrics::{Metrics, ReviewOutcome};
+
+/// An object has at most 1.5 MiB or so in etcd; a review carries two of them.
+const LARGEST: usize = 8 << 20;
+
+/// What admission may spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a proof may take, waiting for its turn included. After that the object is admitted with a warning.
+    pub proof: Duration,
+    /// How many proofs are made at once. One that has run out of time still counts until it has really ended.
+    pub proofs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { proof: Duration::from_secs(2), proofs: 2 }
+    }
+}
+
+#[derive(Clone)]
+struct Desk {
+    limits: Limits,
+    turns: Arc<Semaphore>,
+    metrics: Metrics,
+}
+
+/// `POST /validate`.
+pub fn router(metrics: Metrics, limits: Limits) -> Router {
+    let desk = Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics };
+    let largest = DefaultBodyLimit::max(LARGEST);
+    Router::new().route("/validate", post(validate)).layer(largest).with_state(desk)
+}
+
+async fn validate(State(desk): State<Desk>, body: Bytes) -> Response {
+    let request = match read(&body) {
+        Ok(request) => request,
+        Err(reason) => {
+            desk.metrics.review(ReviewOutcome::Malformed);
+            return (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response();
+        }
+    };
+    drop(body);
+    let response = desk.answer(&request).await;
+    Json(response.into_review()).into_response()
+}
+
+/// The request of a review.
+fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, String> {
+    let review: AdmissionReview<DynamicObject> =
+        serde_json::from_slice(body).map_err(|error| format!("not an AdmissionReview: {error}"))?;
+    review.try_into().map_err(|_| "an AdmissionReview without a request".to_owned())
+}
+
+impl Desk {
+    async fn answer(&self, request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+        let (response, outcome) = match examine(request) {
+            Examined::Answered(response, outcome) => (response, outcome),
+            Examined::ToProve(question) => self.prove(question).await,
+        };
+        self.metrics.review(outcome);
+        response
+    }
+
+    async fn prove(&self, question: Box<Question>) -> (AdmissionResponse, ReviewOutcome) {
+        let began = Instant::now();
+        let deadline = began + self.limits.proof;
+        let answer = match timeout_at(deadline, Arc::clone(&self.turns).acquire_owned()).await {
+            Ok(Ok(turn)) => {
+                let copy = question.clone();
+                let proof = tokio::task::spawn_blocking(move || {
+                    let _turn = turn;
+                    copy.answer()
+                });
+                timeout_at(deadline, proof).await.ok().and_then(Result::ok)
+            }
+            _ => None,
+        };
+        self.metrics.proof_took(began.elapsed());
+        answer.unwrap_or_else(|| question.unproven(self.limits.proof))
+    }
+}
+
+#[cfg(test)]
+mod tests;

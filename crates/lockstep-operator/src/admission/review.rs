@@ -1,0 +1,160 @@
+//! One review: pure, from the request to the response.
+
+use std::time::Duration;
+
+use kube::core::DynamicObject;
+use kube::core::Status;
+use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
+use kube::core::response::{StatusCause, StatusDetails};
+use lockstep_api::proof::{self, Verdict};
+use lockstep_api::{API_VERSION, KIND, Parsed, Problem, Valid, lower, parse_json};
+use lockstep_core::model::Spec;
+use serde_json::Value;
+
+use crate::metrics::ReviewOutcome;
+
+/// What a first look at a request gives.
+#[derive(Debug, Clone)]
+pub enum Examined {
+    /// The answer.
+    Answered(AdmissionResponse, ReviewOutcome),
+    /// Nothing is wrong with the object; whether its rollout can finish has to be tried.
+    ToProve(Box<Question>),
+}
+
+/// An object without errors, and what it is to replace.
+#[derive(Debug, Clone)]
+pub struct Question {
+    response: AdmissionResponse,
+    about: StatusDetails,
+    before: Option<Spec>,
+    set: Valid,
+    spec: Spec,
+    warnings: Vec<String>,
+}
+
+/// Answers a request, however long the proof takes.
+pub fn review(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
+    match examine(request) {
+        Examined::Answered(response, _) => response,
+        Examined::ToProve(question) => question.answer().0,
+    }
+}
+
+/// Everything but the proof. What is not about the spec of a set that stays is admitted unseen.
+pub fn examine(request: &AdmissionRequest<DynamicObject>) -> Examined {
+    let response = AdmissionResponse::from(request);
+    let Some(object) = request.object.as_ref().filter(|object| is_ours(request, object)) else {
+        return Examined::Answered(response, ReviewOutcome::Allowed);
+    };
+    let about = StatusDetails {
+        name: request.name.clone(),
+        group: request.kind.group.clone(),
+        kind: request.resource.resource.clone(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    };
+    match parse_json(&value(object)) {
+        Err(problems) => Examined::Answered(denied(response, about, &problems), ReviewOutcome::Denied),
+        Ok(Parsed { set, warnings }) => {
+            let before = request.old_object.as_ref().and_then(|old| parse_json(&value(old)).ok());
+            Examined::ToProve(Box::new(Question {
+                response,
+                about,
+                before: before.map(|parsed| lower(&parsed.set)),
+                spec: lower(&set),
+                set,
+                warnings: warnings.iter().map(one_line).collect(),
+            }))
+        }
+    }
+}
+
+/// A set that is created or whose spec is changed, and that is not on its way out: then nothing of it will be
+/// rolled out, and who takes its finalizers off must not be held up.
+fn is_ours(request: &AdmissionRequest<DynamicObject>, object: &DynamicObject) -> bool {
+    let group = API_VERSION.split('/').next().unwrap_or_default();
+    let whole = request.sub_resource.as_deref().unwrap_or_default().is_empty();
+    let changed = match (&request.operation, &request.old_object) {
+        (Operation::Create, _) => true,
+        (Operation::Update, Some(old)) => old.data.get("spec") != object.data.get("spec"),
+        (Operation::Update, None) => true,
+        (Operation::Delete | Operation::Connect, _) => false,
+    };
+    let stays = object.metadata.deletion_timestamp.is_none();
+    whole && changed && stays && request.kind.group == group && request.kind.kind == KIND
+}
+
+/// The object as it was sent. Who manages which field is long and says nothing to us.
+fn value(object: &DynamicObject) -> Value {
+    let mut object = object.clone();
+    object.metadata.managed_fields = None;
+    // Null is no set, and the parser says so.
+    serde_json::to_value(object).unwrap_or_default()
+}
+
+impl Question {
+    /// Plays the rollout, and answers. A new set must be able to start and to update every role; a changed one must
+    /// get from what was stored to what is wished, and is warned of what later updates would meet.
+    pub fn answer(mut self) -> (AdmissionResponse, ReviewOutcome) {
+        let now = match &self.before {
+            Some(before) => proof::rollout("this update", Some(before), &self.set, &self.spec),
+            None => proof::every_rollout(&self.set, &self.spec),
+        };
+        match (now.problem(), &now) {
+            (Some(problem), Verdict::Blocked { .. }) => {
+                self.response.warnings = said(self.warnings);
+                return (denied(self.response, self.about, &[problem]), ReviewOutcome::Denied);
+            }
+            (Some(problem), _) => self.warnings.push(one_line(&problem)),
+            (None, _) if self.before.is_some() => {
+                let later = proof::every_rollout(&self.set, &self.spec);
+                self.warnings.extend(later.problem().as_ref().map(one_line));
+            }
+            (None, _) => {}
+        }
+        self.allowed()
+    }
+
+    /// Answers without a proof.
+    pub fn unproven(mut self, bound: Duration) -> (AdmissionResponse, ReviewOutcome) {
+        let lack = "nobody knows whether this rollout can finish";
+        self.warnings.push(format!("spec: {lack}: playing it took longer than {bound:?}"));
+        (self.allowed().0, ReviewOutcome::Unproven)
+    }
+
+    fn allowed(self) -> (AdmissionResponse, ReviewOutcome) {
+        let mut response = self.response;
+        response.warnings = said(self.warnings);
+        let outcome =
+            if response.warnings.is_some() { ReviewOutcome::Warned } else { ReviewOutcome::Allowed };
+        (response, outcome)
+    }
+}
+
+fn said(warnings: Vec<String>) -> Option<Vec<String>> {
+    Some(warnings).filter(|warnings| !warnings.is_empty())
+}
+
+/// A warning travels in a header, which has one line.
+pub(super) fn one_line(problem: &Problem) -> String {
+    problem.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Refuses, with every problem on a line of its own, and once more for machines.
+fn denied(response: AdmissionResponse, about: StatusDetails, problems: &[Problem]) -> AdmissionResponse {
+    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    let cause = |problem: &Problem| {
+        let whole = Problem { path: String::new(), ..problem.clone() };
+        StatusCause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: whole.to_string(),
+            field: problem.path.clone(),
+        }
+    };
+    let details = StatusDetails { causes: problems.iter().map(cause).collect(), ..about };
+    let mut response = response.deny(lines.join("\n"));
+    response.result = Status::failure(&lines.join("\n"), "Invalid").with_code(422).with_details(details);
+    response
+}

@@ -1,0 +1,51 @@
+//! The labels.
+
+use prometheus_client::encoding::EncodeLabelSet;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByOutcome {
+    pub outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByReason {
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByRequest {
+    pub verb: &'static str,
+    pub resource: &'static str,
+    pub outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByAction {
+    pub action: &'static str,
+    pub reason: String,
+}
+
+/// How many instances of a role are so.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfRole {
+    pub namespace: String,
+    pub set: String,
+    pub role: String,
+    pub state: &'static str,
+}
+
+/// What waits in a set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfBlocked {
+    pub namespace: String,
+    pub set: String,
+    pub reason: String,
+}
+
+/// A rule of a set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfRule {
+    pub namespace: String,
+    pub set: String,
+    pub rule: String,
+}
