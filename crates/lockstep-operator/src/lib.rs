@@ -9,6 +9,7 @@ pub mod controller;
 pub mod election;
 pub mod metrics;
 pub mod observe;
+pub mod operator;
 pub mod report;
 pub mod serve;
 pub mod set;

@@ -41,6 +41,20 @@ pub enum ActError {
 }
 
 impl ActError {
+    /// What went wrong, in one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Refused { code: 403, .. } => "forbidden",
+            Self::Refused { code: 409, .. } => "conflict",
+            Self::Refused { code: 422, .. } => "invalid",
+            Self::Refused { code: 429, .. } => "throttled",
+            Self::Refused { .. } => "refused",
+            Self::Unknown { .. } => "unreachable",
+            Self::NameTaken { .. } => "name_taken",
+            Self::NotLeader => "not_leader",
+        }
+    }
+
     pub(crate) fn of(doing: String, error: Error) -> Self {
         match error {
             Error::Api(status) => Self::Refused { doing, code: status.code, message: status.message },

@@ -138,7 +138,7 @@ fn list_is_done(client: &Client, registry: &Registry) {
     for ((namespace, _), handle) in registry.all() {
         let now = crate::set::now();
         let doubtful = handle.desk().view.end_list(now);
-        handle.bell.notify_one();
+        handle.ring();
         if doubtful.is_empty() {
             continue;
         }
@@ -190,7 +190,7 @@ where
                         let nothing = HashSet::new();
                         for (key, handle) in registry.all() {
                             shelf.keep(&mut handle.desk(), listed.get(&key).unwrap_or(&nothing));
-                            handle.bell.notify_one();
+                            handle.ring();
                         }
                         if let Some(done) = done.take() {
                             let _ = done.send(());

@@ -4,6 +4,7 @@ mod feeds;
 mod sets;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
@@ -11,6 +12,7 @@ use kube::runtime::events::{Recorder, Reporter};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::metrics::Metrics;
 use crate::set::{Actor, Context, Handle};
 
 /// A set, by namespace and name.
@@ -29,6 +31,8 @@ pub struct ControllerOptions {
 #[derive(Debug, Default)]
 pub struct Registry {
     handles: Mutex<HashMap<Key, Arc<Handle>>>,
+    /// How many sets wait to be looked at.
+    waiting: Arc<AtomicUsize>,
     /// Rings when a set appeared.
     appeared: Notify,
 }
@@ -40,7 +44,7 @@ impl Registry {
         if let Some(handle) = handles.get(key) {
             return Arc::clone(handle);
         }
-        let handle = Arc::<Handle>::default();
+        let handle = Arc::new(Handle::new(Arc::clone(&self.waiting)));
         handles.insert(key.clone(), Arc::clone(&handle));
         handle
     }
@@ -68,13 +72,15 @@ impl Registry {
 pub async fn run(
     client: Client,
     options: ControllerOptions,
+    metrics: Metrics,
     sure: Arc<dyn Fn() -> bool + Send + Sync>,
     ready: impl FnOnce(),
 ) {
     let registry = Arc::<Registry>::default();
     let reporter = Reporter { controller: "lockstep".to_owned(), instance: options.instance.clone() };
     let events = Recorder::new(client.clone(), reporter);
-    let context = Arc::new(Context { client: client.clone(), sure, events });
+    let waiting = Arc::clone(&registry.waiting);
+    let context = Arc::new(Context { client: client.clone(), sure, events, metrics, waiting });
     let mut watches = JoinSet::new();
     feeds::start(&client, &options, &registry, &mut watches).await;
     ready();

@@ -4,6 +4,7 @@
 //! engine; never pods. What is said of a set goes when the set goes.
 
 mod labels;
+mod requests;
 mod sets;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use self::labels::{ByAction, ByOutcome, ByReason, ByRequest};
+pub use self::requests::CountRequests;
 use self::sets::Sets;
 
 /// How a rollout ended.

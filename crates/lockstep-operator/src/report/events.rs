@@ -60,6 +60,7 @@ fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut
         "PartitionReached" => "what may move has moved; the partition keeps the rest".to_owned(),
         "RolledBack" => "back at the stable revision".to_owned(),
         "RollingBack" => format!("goes back to {update}"),
+        _ if why.is_empty() => format!("on its way to {update}"),
         _ => why.to_owned(),
     };
     let warning = matches!(is, "Stalled" | "RollingBack" | "RolledBack");

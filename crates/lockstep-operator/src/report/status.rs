@@ -8,8 +8,10 @@ use lockstep_api::status::{
     BlockedStatus, CoordinationStatus, LockstepSetStatus, RestartStatus, RevisionStatus, RoleStatus,
     RolloutStatus,
 };
-use lockstep_core::model::Spec;
+use lockstep_core::model::{RuleKind, Spec};
+use lockstep_core::names::RoleName;
 use lockstep_core::plan::Plan;
+use lockstep_core::revision::Revision;
 use lockstep_core::snapshot::{Memory, RestartMemory};
 use lockstep_core::status::{Phase, Revisions};
 use lockstep_core::time::Time;
@@ -76,6 +78,20 @@ impl Report<'_> {
         status
     }
 
+    /// How far the roles under each skew rule are apart, over all groups, as a part of one.
+    pub fn skews(&self) -> impl Iterator<Item = (&str, f64)> {
+        let share = |name: &RoleName| {
+            let role = self.plan.status.roles.iter().find(|role| role.name == *name)?;
+            (role.replicas > 0).then(|| f64::from(role.updated_ready) / f64::from(role.replicas))
+        };
+        self.spec.rules.iter().filter_map(move |rule| {
+            let RuleKind::RollingUpdate(skew) = &rule.kind else { return None };
+            let shares = || skew.roles.iter().filter_map(share);
+            let apart = shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min);
+            Some((rule.name.as_str(), apart.max(0.0)))
+        })
+    }
+
     fn rollout(&self) -> RolloutStatus {
         let said = &self.plan.status;
         let best = self.plan.memory.best.as_ref();
@@ -112,12 +128,10 @@ impl Report<'_> {
     }
 
     fn revisions(&self) -> BTreeMap<String, BTreeMap<String, String>> {
-        let text = |(set, roles): (&lockstep_core::revision::Revision, &BTreeMap<_, _>)| {
-            let roles = roles.iter().map(
-                |(role, revision): (&lockstep_core::names::RoleName, &lockstep_core::revision::Revision)| {
-                    (role.to_string(), revision.to_string())
-                },
-            );
+        let text = |(set, roles): (&Revision, &BTreeMap<_, _>)| {
+            let roles = roles
+                .iter()
+                .map(|(role, revision): (&RoleName, &Revision)| (role.to_string(), revision.to_string()));
             (set.to_string(), roles.collect())
         };
         self.plan.memory.sets.iter().map(text).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kube::Client;
@@ -20,7 +21,8 @@ use super::desk::Handle;
 use super::keep::{Keeper, scaled};
 use super::pace::{Backoff, Pace};
 use super::wish::{Checked, Wish};
-use crate::act::{ActError, Hand};
+use crate::act::{ActError, Hand, SetRef};
+use crate::metrics::Metrics;
 use crate::observe::{Sources, snapshot};
 use crate::report::{Report, Trouble, invalid};
 
@@ -35,6 +37,10 @@ pub struct Context {
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Where events go.
     pub events: Recorder,
+    /// What is measured.
+    pub metrics: Metrics,
+    /// How many sets wait to be looked at.
+    pub waiting: Arc<AtomicUsize>,
 }
 
 /// The actor of one set.
@@ -42,6 +48,7 @@ pub struct Actor {
     pub(super) context: Arc<Context>,
     pub(super) handle: Arc<Handle>,
     pub(super) hand: Hand,
+    pub(super) set: SetRef,
     pub(super) owner: Uid,
     /// What the last plan asked to be remembered; newer than what is written, never older.
     memory: Memory,
@@ -104,6 +111,7 @@ impl Actor {
             context,
             handle,
             hand,
+            set: wish.set.clone(),
             owner: Uid::new(&wish.set.uid),
             memory: wish.memory(),
             stored: wish.memory(),
@@ -127,13 +135,14 @@ impl Actor {
         while self.turn().await == Next::Wait {
             self.wait().await;
         }
+        self.context.metrics.forget_set(&self.set.namespace, &self.set.name);
     }
 
     /// Waits until something happens, and a moment longer for what happens together with it.
     async fn wait(&mut self) {
         let sleep = self.wake.map(|at| Duration::from_millis(at.since(now()).0));
         tokio::select! {
-            () = self.handle.bell.notified() => {}
+            () = self.handle.rung() => {}
             Some(done) = self.jobs.join_next() => self.ended(done),
             () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)), if sleep.is_some() => return,
         }
@@ -145,6 +154,8 @@ impl Actor {
 
     /// Looks once, and does what is to be done.
     async fn turn(&mut self) -> Next {
+        self.handle.answer();
+        self.context.metrics.queue_depth(self.context.waiting.load(Ordering::Relaxed));
         let Some(wish) = self.handle.desk().wish.clone() else { return Next::Stop };
         if wish.set.uid != self.owner.as_str() {
             return Next::Stop;
@@ -177,6 +188,9 @@ impl Actor {
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
         let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };
         let status = report.status();
+        for (rule, ratio) in report.skews() {
+            self.context.metrics.set_skew(&wish.set.namespace, &wish.set.name, rule, ratio);
+        }
         self.wake = plan.wake.into_iter().chain(self.wake).min();
         let urgent = is_urgent(&self.stored, &plan.memory);
         self.memory.clone_from(&plan.memory);
@@ -184,7 +198,7 @@ impl Actor {
             match self.say_first(wish, &status).await {
                 Ok(true) => {}
                 // The set is another by now: look again.
-                Ok(false) => return self.handle.bell.notify_one(),
+                Ok(false) => return self.handle.ring(),
                 Err(error) => return self.not_said(error),
             }
         } else {
@@ -205,7 +219,10 @@ impl Actor {
             let pods = desk.view.pods(&owner).map(|((place, ..), known)| (place, &known.pod));
             snapshot(pods, sources)
         };
-        plan(spec, &snapshot, now())
+        let began = Instant::now();
+        let plan = plan(spec, &snapshot, now());
+        self.context.metrics.plan_took(began.elapsed());
+        plan
     }
 
     /// Takes over a memory that somebody else wrote: a person who promoted, aborted or retried.
@@ -257,7 +274,7 @@ impl Actor {
     /// A write failed: say so, and wait before the next of its kind.
     pub(super) fn failed(&mut self, kind: Kind, error: ActError) {
         let now = now();
-        tracing::warn!(set = %self.said.selector, ?kind, %error, "a write failed");
+        tracing::warn!(namespace = %self.set.namespace, set = %self.set.name, ?kind, %error, "a write failed");
         match kind {
             Kind::Create => self.creates.failed(now),
             Kind::Delete | Kind::Ungate => self.deletes.failed(now),
@@ -270,6 +287,7 @@ impl Actor {
             Kind::Ungate => "UngateFailed",
             Kind::Upkeep | Kind::Status | Kind::Aside => "WriteFailed",
         };
+        self.context.metrics.action_failed(reason, error.word());
         let since = self.troubles.get(&kind).map_or(now, |known| known.since);
         self.troubles.insert(kind, Trouble { reason, message: error.to_string(), since });
         for backoff in [self.creates, self.deletes, self.upkeep] {

@@ -1,6 +1,7 @@
 //! Everything that is known of one set, under one lock, with a bell that rings when something changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockstep_core::names::RoleName;
@@ -78,14 +79,40 @@ impl Desk {
 }
 
 /// A desk that watches and an actor share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Handle {
     desk: Mutex<Desk>,
-    /// Rings when there is something to look at.
-    pub bell: Notify,
+    bell: Notify,
+    rung: AtomicBool,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Handle {
+    /// An empty desk. `waiting` counts the sets whose bell has rung.
+    pub fn new(waiting: Arc<AtomicUsize>) -> Self {
+        Self { desk: Mutex::default(), bell: Notify::new(), rung: AtomicBool::new(false), waiting }
+    }
+
+    /// There is something to look at.
+    pub fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        self.bell.notify_one();
+    }
+
+    /// Waits for the bell.
+    pub async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Somebody looks.
+    pub fn answer(&self) {
+        if self.rung.swap(false, Ordering::AcqRel) {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// The desk. Never held across an await.
     pub fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
@@ -94,7 +121,13 @@ impl Handle {
     /// Changes something and rings if there is something to look at.
     pub fn change(&self, change: impl FnOnce(&mut Desk) -> bool) {
         if change(&mut self.desk()) {
-            self.bell.notify_one();
+            self.ring();
         }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.answer();
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::runtime::events::{Event, EventType};
 use kube::{Client, Error};
-use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::status::{BlockedStatus, LockstepSetStatus};
 use lockstep_api::{API_VERSION, KIND, label};
 use lockstep_core::snapshot::Memory;
 use lockstep_core::time::Millis;
@@ -19,6 +19,7 @@ use super::actor::{Actor, Done, Kind, now};
 use super::desk::Handle;
 use super::wish::{Wish, resource};
 use crate::act::{ActError, SetRef};
+use crate::metrics::RolloutOutcome;
 use crate::report::{Note, notes};
 
 /// Statuses that only count on are written this far apart.
@@ -76,10 +77,36 @@ impl Actor {
     }
 
     fn begin(&mut self, status: &LockstepSetStatus) {
+        self.measure(status);
         self.written = status.memory.clone();
         self.stored = Memory::deserialize(&self.written).unwrap_or_default();
         self.said = status.clone();
         self.said_at = Some(Instant::now());
+    }
+
+    /// Counts what has come to an end.
+    fn measure(&self, status: &LockstepSetStatus) {
+        let metrics = &self.context.metrics;
+        metrics.set_status(&self.set.namespace, &self.set.name, status);
+        let since = |stamp: &str| {
+            let then: jiff::Timestamp = stamp.parse().ok()?;
+            Duration::try_from(jiff::Timestamp::now().duration_since(then)).ok()
+        };
+        let still = |block: &BlockedStatus| {
+            status
+                .rollout
+                .blocked
+                .iter()
+                .any(|other| other.what == block.what && other.reason == block.reason)
+        };
+        for block in self.said.rollout.blocked.iter().filter(|block| !still(block)) {
+            metrics.blocked_for(&block.reason, since(&block.since).unwrap_or_default());
+        }
+        let (was, is) = (&self.said.rollout, &status.rollout);
+        let outcome = RolloutOutcome::of_phase(&is.phase).filter(|_| was.phase != is.phase);
+        if let (Some(outcome), Some(took)) = (outcome, was.started_at.as_deref().and_then(since)) {
+            metrics.rollout_ended(outcome, took);
+        }
     }
 
     /// Sends events for what has changed, in the words of the status.

@@ -1,10 +1,13 @@
 //! `lockstep operator`: the engine in a cluster.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use lockstep_operator::controller::{self, ControllerOptions};
+use lockstep_operator::election::ElectionOptions;
+use lockstep_operator::metrics::Metrics;
+use lockstep_operator::operator::{self, OperatorOptions};
+use lockstep_operator::serve::shutdown;
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::Exit;
@@ -16,6 +19,21 @@ pub struct OperatorArgs {
     /// Which cluster. With a namespace: look after the sets of that namespace only.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+    /// Share the work's lease with other replicas: one looks after sets, the others stand by.
+    #[arg(long)]
+    pub leader_elect: bool,
+    /// Where the lease lies.
+    #[arg(long, value_name = "NAME", default_value = "lockstep-system")]
+    pub lease_namespace: String,
+    /// How many seconds a lease lasts. Longer survives longer outages of the API server, shorter hands over sooner.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    pub lease_seconds: u64,
+    /// This replica's name. Default: $POD_NAME.
+    #[arg(long, value_name = "NAME")]
+    pub identity: Option<String>,
+    /// Where /healthz, /readyz and /metrics are served: 0.0.0.0:8080.
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_address: Option<SocketAddr>,
     /// How logs are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -34,16 +52,44 @@ pub enum LogFormat {
 pub fn run(args: &OperatorArgs) -> Result<Exit> {
     log(args.log_format);
     block_on(async {
-        let client = args.cluster.plain_client("lockstep-operator").await?;
-        let options = ControllerOptions { namespace: args.cluster.namespace.clone(), instance: None };
-        let sure = Arc::new(|| true);
-        let controller = controller::run(client, options, sure, || tracing::info!("looks after sets"));
+        let metrics = Metrics::new();
+        let client = args.cluster.operator_client(&metrics).await?;
+        let (trigger, shutdown) = shutdown();
+        let operator = operator::run(client, args.options(), metrics, shutdown);
+        tokio::pin!(operator);
         tokio::select! {
-            () = controller => {}
-            stop = stopped() => stop?,
+            ended = &mut operator => ended?,
+            stop = stopped() => {
+                stop?;
+                tracing::info!("stops");
+                trigger.shut_down();
+                operator.await?;
+            }
         }
         Ok(Exit::Fine)
     })
+}
+
+impl OperatorArgs {
+    fn options(&self) -> OperatorOptions {
+        let identity = self
+            .identity
+            .clone()
+            .or_else(|| std::env::var("POD_NAME").ok())
+            .unwrap_or_else(|| format!("lockstep-{}", std::process::id()));
+        let election = self.leader_elect.then(|| ElectionOptions {
+            lease_duration: std::time::Duration::from_secs(self.lease_seconds),
+            renew_deadline: std::time::Duration::from_secs(self.lease_seconds) * 2 / 3,
+            retry_period: std::time::Duration::from_secs(self.lease_seconds) * 2 / 15,
+            ..ElectionOptions::new(&self.lease_namespace, "lockstep", &identity)
+        });
+        OperatorOptions {
+            namespace: self.cluster.namespace.clone(),
+            identity,
+            election,
+            health: self.health_address,
+        }
+    }
 }
 
 /// Waits until somebody wants us to stop.

@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use lockstep_operator::metrics::{CountRequests, Metrics};
 
 /// Which cluster, and where in it. Without any of these: what kubectl would take.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,13 +36,15 @@ impl ClusterArgs {
         Ok((client, namespace))
     }
 
-    /// A client that does not retry by itself, because a refusal is an answer, and that says who it is.
-    pub async fn plain_client(&self, agent: &'static str) -> Result<Client> {
+    /// The operator's client: it does not retry by itself, because a refusal is an answer, it says who it is, and
+    /// its requests are counted.
+    pub async fn operator_client(&self, metrics: &Metrics) -> Result<Client> {
         let mut config = self.config().await?;
         config.default_retry = false;
-        config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
+        config.headers.push((USER_AGENT, HeaderValue::from_static("lockstep-operator")));
         let server = config.cluster_url.clone();
-        Client::try_from(config).with_context(|| format!("no client for {server}"))
+        let builder = ClientBuilder::try_from(config).with_context(|| format!("no client for {server}"))?;
+        Ok(builder.with_layer(&CountRequests(metrics.clone())).build())
     }
 
     async fn config(&self) -> Result<Config> {
