@@ -1,0 +1,226 @@
+//! Rollouts on a real control plane while the operator, its leader, its way to the API server or the API server
+//! itself fails. The promises hold whatever happens, and every rollout comes to its end.
+
+#![allow(clippy::expect_used)]
+
+mod cluster;
+
+use std::future::Future;
+use std::time::Duration;
+
+use cluster::{LOCKSTEP, START, gang, role, set, with_operator};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use lockstep_kubelet::NodeGroup;
+use lockstep_testkit::operator::Operator;
+use lockstep_testkit::proxy::{Fault, Proxy, Rule, Verb, Which};
+use lockstep_testkit::scenario::{Scenario, Verdict, World};
+use lockstep_testkit::{Cluster, Component};
+
+/// A set of two groups, with a skew between roles and an instance of several pods.
+fn llama(image: &str) -> String {
+    let rules = "replicas: 2\ncoordination:\n- name: together\n  roles: [prefill, decode]\n  rollingUpdate: {maxSkew: 34%}\n";
+    let roles = [
+        role("prefill", 4, image, "updateStrategy: {maxUnavailable: 1, maxSurge: 1}"),
+        gang("decode", 3, 1, image, ""),
+    ];
+    set(rules, &roles)
+}
+
+fn scenario() -> Scenario {
+    let (shortest, longest) = START;
+    Scenario::given(&llama("1"))
+        .and_then(|given| given.change(Duration::ZERO, &llama("2")))
+        .and_then(|given| given.change(Duration::from_secs(3), &llama("3")))
+        .expect("a scenario")
+        .starting_in(shortest, longest)
+        .terminating_in(shortest)
+}
+
+/// Plays the scenario while something keeps happening.
+async fn meanwhile(cluster: &Cluster, mischief: impl Future<Output = ()>) -> Verdict {
+    let world = World::Cluster(cluster);
+    let scenario = scenario();
+    let play = scenario.play(&world);
+    tokio::pin!(play);
+    tokio::select! {
+        played = &mut play => return played.expect("played"),
+        () = mischief => {}
+    }
+    play.await.expect("played")
+}
+
+/// A little while, never the same.
+async fn a_while(longest: u64) {
+    let noise = u64::from(Timestamp::now().subsec_nanosecond().unsigned_abs());
+    tokio::time::sleep(Duration::from_millis(noise / 1000 % longest)).await;
+}
+
+#[tokio::test]
+async fn the_operator_is_killed_at_any_write() {
+    let Some((cluster, mut operator)) = with_operator(Cluster::builder(), &[]).await else { return };
+    let verdict = meanwhile(&cluster, async {
+        for _ in 0..12 {
+            a_while(900).await;
+            operator.kill().await;
+            operator.start(&cluster).expect("started again");
+        }
+    })
+    .await;
+    verdict.assert_kept();
+}
+
+/// A replica of the operator with a name, that shares a lease of three seconds.
+fn replica(cluster: &Cluster, kubeconfig: &std::path::Path, name: &str) -> Operator {
+    let identity = format!("--identity={name}");
+    let flags = ["--leader-elect", "--lease-seconds=3", "--lease-namespace=default", &identity];
+    cluster.operator_through(LOCKSTEP, kubeconfig, &flags).expect("an operator")
+}
+
+/// Who holds the lease.
+async fn holder(cluster: &Cluster) -> String {
+    let leases: Api<Lease> = Api::namespaced(cluster.client(), "default");
+    let lease = leases.get_opt("lockstep").await.ok().flatten();
+    lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
+}
+
+async fn nodes() -> Option<Cluster> {
+    let cluster = Cluster::builder().our_own().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
+    cluster.install_kinds().await.expect("our kinds");
+    Some(cluster)
+}
+
+#[tokio::test]
+async fn the_leader_of_two_is_killed_again_and_again() {
+    let Some(cluster) = nodes().await else { return };
+    let kubeconfig = cluster.kubeconfig().to_owned();
+    let mut replicas = ["one", "two"].map(|name| (name, replica(&cluster, &kubeconfig, name)));
+    let verdict = meanwhile(&cluster, async {
+        for _ in 0..3 {
+            a_while(2000).await;
+            let leader = holder(&cluster).await;
+            for (name, operator) in &mut replicas {
+                if leader.starts_with(*name) {
+                    operator.kill().await;
+                    operator.start(&cluster).expect("started again");
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(4)).await;
+        }
+    })
+    .await;
+    verdict.assert_kept();
+}
+
+/// A way to the API server on which faults can be played.
+async fn by_proxy(cluster: &Cluster) -> (Proxy, std::path::PathBuf) {
+    let proxy = cluster.proxy().await.expect("a proxy");
+    let access = cluster.access().expect("a way in").through(&proxy.url(), proxy.ca_pem());
+    let path = cluster.dir().expect("a folder").join("through-the-proxy.kubeconfig");
+    access.write(&path).expect("a kubeconfig");
+    (proxy, path)
+}
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_and_comes_back_late_does_no_harm() {
+    let Some(cluster) = nodes().await else { return };
+    let (proxy, way) = by_proxy(&cluster).await;
+    let first = replica(&cluster, &way, "first");
+    while !holder(&cluster).await.starts_with("first") {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let second = replica(&cluster, cluster.kubeconfig(), "second");
+    let verdict = meanwhile(&cluster, async {
+        a_while(1500).await;
+        // Everything it sends is kept for six seconds, twice its lease, and then arrives.
+        let late = Fault::Delay(Duration::from_secs(6).into());
+        let cut = proxy.add(Rule::new(Which::any(), late));
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert!(holder(&cluster).await.starts_with("second"), "the other has taken over");
+        cut.remove();
+    })
+    .await;
+    verdict.assert_kept();
+    drop((first, second));
+}
+
+#[tokio::test]
+async fn watches_that_are_held_back_delay_and_break_nothing() {
+    let Some(cluster) = nodes().await else { return };
+    let (proxy, way) = by_proxy(&cluster).await;
+    let operator = cluster.operator_through(LOCKSTEP, &way, &[]).expect("an operator");
+    // A minute is as good as ten seconds here: nothing in the operator runs out in between.
+    let seconds = if std::env::var_os("LOCKSTEP_LONG").is_some() { 60 } else { 10 };
+    let verdict = meanwhile(&cluster, async {
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        let held =
+            proxy.add(Rule::new(Which::verbs([Verb::Watch]).of("pods"), Fault::HoldWatch { at_most: None }));
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        held.remove();
+    })
+    .await;
+    verdict.assert_kept();
+    drop(operator);
+}
+
+#[tokio::test]
+async fn answers_that_are_lost_are_found_out() {
+    let Some(cluster) = nodes().await else { return };
+    let (proxy, way) = by_proxy(&cluster).await;
+    let lost = proxy.add(Rule::new(Which::writes().of("pods"), Fault::LoseAnswer).skip(3).times(8));
+    let operator = cluster.operator_through(LOCKSTEP, &way, &[]).expect("an operator");
+    let verdict = meanwhile(&cluster, std::future::pending()).await;
+    verdict.assert_kept();
+    assert_eq!(lost.hits(), 8);
+    drop(operator);
+}
+
+#[tokio::test]
+async fn the_api_server_is_restarted_in_mid_rollout() {
+    let Some((cluster, operator)) = with_operator(Cluster::builder(), &[]).await else { return };
+    let verdict = meanwhile(&cluster, async {
+        tokio::time::sleep(Duration::from_millis(3000)).await;
+        cluster.kill(Component::ApiServer).await.expect("killed");
+        cluster.start_again(Component::ApiServer).await.expect("started again");
+    })
+    .await;
+    // The recorder's own watch broke as well; what it saw must still be in order.
+    assert!(verdict.broken.is_empty(), "{:?}", verdict.broken);
+    assert!(verdict.end.is_good(), "{:?}", verdict.end);
+    drop(operator);
+}
+
+#[tokio::test]
+async fn lws_225_grove_709_a_new_operator_writes_nothing() {
+    let Some((cluster, mut operator)) = with_operator(Cluster::builder(), &[]).await else { return };
+    meanwhile(&cluster, std::future::pending()).await.assert_kept();
+    // What the scenario leaves behind is on its way out; a set that stays is what matters.
+    let namespace = cluster.new_namespace("stays").await.expect("a namespace");
+    let kubectl = cluster.program("kubectl").expect("kubectl");
+    let manifest = cluster.dir().expect("a folder").join("llama.yaml");
+    std::fs::write(&manifest, llama("1")).expect("written");
+    let run = |arguments: &[&str]| {
+        let done = std::process::Command::new(&kubectl)
+            .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
+            .arg(format!("--namespace={namespace}"))
+            .args(arguments)
+            .output()
+            .expect("kubectl runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    run(&["apply", "-f", &manifest.display().to_string()]);
+    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=60s"]);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    operator.stop().await;
+    let mark = Timestamp::now();
+    operator.start(&cluster).expect("started again");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let written = cluster.audit().expect("the audit log").since(mark);
+    let written: Vec<String> = written
+        .writes()
+        .filter(|entry| entry.request.user_agent.contains("lockstep-operator"))
+        .map(|entry| format!("{entry:?}"))
+        .collect();
+    assert_eq!(written, [String::new(); 0]);
+}
