@@ -7,6 +7,7 @@ use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
 use crate::commands::install::InstallArgs;
+use crate::commands::operator::OperatorArgs;
 use crate::commands::uninstall::UninstallArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen.
@@ -39,6 +40,8 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// Run the operator: look after the LockstepSets of a cluster.
+    Operator(OperatorArgs),
     /// Install the operator, or bring an older one up to date.
     #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
     Install(InstallArgs),

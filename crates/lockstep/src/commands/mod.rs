@@ -4,6 +4,7 @@ mod demo;
 pub mod install;
 mod lint;
 mod now;
+pub mod operator;
 mod plan;
 mod simulate;
 pub mod uninstall;
@@ -46,6 +47,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
+        Command::Operator(args) => operator::run(args),
         Command::Install(args) => install::run(args, screen),
         Command::Uninstall(args) => uninstall::run(args, screen),
     }
