@@ -1,8 +1,10 @@
 //! `lockstep install`: the operator into a cluster, or the newer one over the older.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use clap::Args;
-use kube::api::{DynamicObject, PartialObjectMeta, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use lockstep_api::json_to_yaml;
 use serde_json::Value;
@@ -57,21 +59,30 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 async fn apply(client: &Client, object: &Value) -> Result<&'static str> {
     let doing = || format!("cannot apply {}", title(object));
     let (api, name) = api(client, object)?;
-    let before = api.get_metadata_opt(&name).await.map_err(plainly).with_context(doing)?;
+    let before = api.get_opt(&name).await.map_err(plainly).with_context(doing)?;
     if before.as_ref().is_some_and(|before| object["kind"] == "Namespace" && !is_ours(before)) {
         return Ok("is not Lockstep's own and left as it is");
     }
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;
     let after = after.map_err(plainly).with_context(doing)?;
+    let before = before.map(content);
     Ok(match before {
         None => "created",
-        Some(before) if before.metadata.resource_version == after.metadata.resource_version => "unchanged",
+        Some(before) if before == content(after) => "unchanged",
         Some(_) => "changed",
     })
 }
 
+/// What can be installed of an object. The rest is written by the cluster, at any moment.
+fn content(mut object: DynamicObject) -> (Value, Option<BTreeMap<String, String>>) {
+    if let Value::Object(fields) = &mut object.data {
+        fields.remove("status");
+    }
+    (object.data, object.metadata.labels)
+}
+
 /// A namespace in which others live must not be locked down for our sake.
-fn is_ours(namespace: &PartialObjectMeta<DynamicObject>) -> bool {
+fn is_ours(namespace: &DynamicObject) -> bool {
     namespace.labels().get("app.kubernetes.io/part-of").is_some_and(|whole| whole == NAME)
 }

@@ -68,10 +68,10 @@ fn left(installation: &Installation, sets: &Sets, all: bool) -> String {
     match sets.found.len() as u64 {
         _ if all => empty,
         0 => format!("The kinds are left; `lockstep uninstall --all` removes them. {empty}"),
-        n => format!(
-            "{} and their pods go on running; nobody looks after them. {empty}",
-            words::count(n, "set")
-        ),
+        n => {
+            let sets = words::count(n, "set");
+            format!("What runs goes on running: {sets} with all pods. Nobody looks after them now. {empty}")
+        }
     }
 }
 
