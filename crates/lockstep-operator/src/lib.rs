@@ -4,6 +4,7 @@
 //! does what it says.
 
 pub mod admission;
+pub mod certificates;
 pub mod election;
 pub mod metrics;
 pub mod serve;
