@@ -7,11 +7,13 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::watcher::watch_object;
 use lockstep_operator::admission::{self, Limits};
 use lockstep_operator::certificates::stored::Stored;
 use lockstep_operator::certificates::{Lifetimes, SecretStore, bundle};
@@ -47,7 +49,7 @@ struct Replica {
 }
 
 impl Replica {
-    async fn start(cluster: &Cluster, lives: Lifetimes, limits: Limits) -> Self {
+    async fn start(client: kube::Client, lives: Lifetimes, limits: Limits) -> Self {
         let bind = async || TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (listener, plain) = (bind().await, bind().await);
         let port = |listener: &TcpListener| listener.local_addr().expect("an address").port();
@@ -64,10 +66,9 @@ impl Replica {
         let (router, certificate) = (admission::router(metrics.clone(), limits), Arc::clone(&shown));
         tasks.spawn(async move { serve_tls(listener, router, certificate, told).await.expect("served") });
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let store = SecretStore::new(cluster.client(), "default", SECRET, names).lifetimes(lives);
+        let store = SecretStore::new(client.clone(), "default", SECRET, names).lifetimes(lives);
         let certificate = Arc::clone(&shown);
         tasks.spawn(async move { store.follow(&certificate, &readiness, &authorities).await });
-        let client = cluster.client();
         tasks.spawn(async move { bundle::keep(client, "lockstep", trusted).await });
         Self { port, health: health_port, metrics, shown, trigger, tasks }
     }
@@ -120,6 +121,31 @@ fn configuration(port: u16) -> ValidatingWebhookConfiguration {
 struct World {
     cluster: Cluster,
     kubectl: PathBuf,
+    /// With the rights an operator is installed with, and no others.
+    operator: kube::Client,
+}
+
+/// What the operator may do here, as `lockstep install` has it.
+fn rights() -> Value {
+    let version = "rbac.authorization.k8s.io/v1";
+    let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "operator"}]);
+    let role = |kind| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "operator"});
+    let metadata = json!({"name": "operator"});
+    json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": [
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [SECRET],
+             "verbs": ["get", "list", "watch", "update"]},
+        ]},
+        {"apiVersion": version, "kind": "RoleBinding", "metadata": metadata, "roleRef": role("Role"),
+         "subjects": subjects},
+        {"apiVersion": version, "kind": "ClusterRole", "metadata": metadata, "rules": [
+            {"apiGroups": ["admissionregistration.k8s.io"], "resources": ["validatingwebhookconfigurations"],
+             "resourceNames": ["lockstep"], "verbs": ["get", "list", "watch", "patch"]},
+        ]},
+        {"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": metadata,
+         "roleRef": role("ClusterRole"), "subjects": subjects},
+    ]})
 }
 
 impl World {
@@ -127,7 +153,11 @@ impl World {
         let builder = Cluster::builder().without(Component::Scheduler).without(Component::ControllerManager);
         let cluster = builder.our_own().start_or_skip().await?;
         let kubectl = cluster.program("kubectl").expect("kubectl");
-        let world = Self { cluster, kubectl };
+        let operator =
+            cluster.access_as("operator", &[]).expect("our own").client("operator").await.expect("a client");
+        let world = Self { cluster, kubectl, operator };
+        let made = world.kubectl(&["create", "-f", "-"], &rights().to_string()).await;
+        assert!(made.status.success(), "{}", said(&made));
         let made = world.kubectl(&["create", "-f", "-"], &crd().to_string()).await;
         assert!(made.status.success(), "{}", said(&made));
         let wait = ["wait", "--for=condition=Established", "crd/lockstepsets.lockstep.dev", "--timeout=30s"];
@@ -178,7 +208,7 @@ fn said(output: &Output) -> String {
 #[tokio::test]
 async fn what_a_user_sees() {
     let Some(world) = World::start().await else { return };
-    let replica = Replica::start(&world.cluster, Lifetimes::default(), Limits::default()).await;
+    let replica = Replica::start(world.operator.clone(), Lifetimes::default(), Limits::default()).await;
     world.register(&replica).await;
 
     // Every error at once.
@@ -228,6 +258,15 @@ async fn what_a_user_sees() {
         assert!(said(&output).contains(&format!("Warning: {warning}")), "{warning}\n{}", said(&output));
     }
 
+    // The rights suffice, to watch, too.
+    let secrets: Api<Secret> = Api::default_namespaced(world.operator.clone());
+    let seen = watch_object(secrets, SECRET).boxed().next().await.expect("an answer");
+    assert!(seen.expect("allowed").is_some());
+    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(world.operator.clone());
+    assert!(
+        watch_object(hooks, "lockstep").boxed().next().await.expect("an answer").expect("allowed").is_some()
+    );
+
     // Health and metrics.
     assert!(replica.get("/healthz").await.starts_with("HTTP/1.1 200"));
     assert!(replica.get("/readyz").await.starts_with("HTTP/1.1 200"));
@@ -242,7 +281,7 @@ async fn what_a_user_sees() {
 async fn a_proof_that_takes_too_long_stops_nobody() {
     let Some(world) = World::start().await else { return };
     let hurried = Limits { proof: Duration::ZERO, ..Limits::default() };
-    let replica = Replica::start(&world.cluster, Lifetimes::default(), hurried).await;
+    let replica = Replica::start(world.operator.clone(), Lifetimes::default(), hurried).await;
     world.register(&replica).await;
     let output = world.kubectl(&["apply", "-f", "-"], CONFLICT).await;
     assert!(output.status.success(), "{}", said(&output));
@@ -256,7 +295,7 @@ async fn a_proof_that_takes_too_long_stops_nobody() {
     let mut set = world.sets().get("stuck").await.expect("it is there");
     set.data["spec"]["roles"][0]["template"]["spec"]["containers"][0]["image"] = json!("other:2");
     set.data["spec"]["roles"][1]["template"]["spec"]["containers"][0]["image"] = json!("other:2");
-    let patient = Replica::start(&world.cluster, Lifetimes::default(), Limits::default()).await;
+    let patient = Replica::start(world.operator.clone(), Lifetimes::default(), Limits::default()).await;
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(world.cluster.client());
     let url = format!("https://127.0.0.1:{}/validate", patient.port);
     let patch = json!({"webhooks": [{"name": "validate.lockstep.dev", "clientConfig": {"url": url}}]});
@@ -290,8 +329,8 @@ async fn certificates_change_and_no_review_is_lost() {
     let seconds = Duration::from_secs;
     let lives =
         Lifetimes { authority: seconds(18), certificate: seconds(6), overlap: seconds(3), skew: seconds(1) };
-    let one = Replica::start(&world.cluster, lives, Limits::default()).await;
-    let two = Replica::start(&world.cluster, lives, Limits::default()).await;
+    let one = Replica::start(world.operator.clone(), lives, Limits::default()).await;
+    let two = Replica::start(world.operator.clone(), lives, Limits::default()).await;
     world.register(&one).await;
     let first = world.stored().await.read().expect("readable");
 
