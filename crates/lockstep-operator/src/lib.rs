@@ -5,6 +5,7 @@
 
 pub mod act;
 pub mod admission;
+pub mod certificates;
 pub mod controller;
 pub mod election;
 pub mod metrics;

@@ -228,6 +228,25 @@ async fn writes_that_are_held_back_make_nobody_sure() {
     assert!(!referee.is_finished(), "never two");
 }
 
+/// What an answer proves counts from before the question: the others saw the write while we waited for the answer.
+#[tokio::test]
+async fn a_slow_answer_shortens_the_time_of_being_sure() {
+    let Some(cluster) = cluster().await else { return };
+    let proxy = cluster.proxy().await.expect("a proxy");
+    let client = behind(&cluster, &proxy, "one").await;
+    client.apiserver_version().await.expect("connected");
+    let slow = Duration::from_millis(700);
+    proxy.add(Rule::new(writes(), Fault::Delay(slow.into())).times(1));
+    proxy.add(Rule::new(writes(), Fault::Drop).skip(1));
+    let asked = Instant::now();
+    let mut one = Candidate::start(client, "slow", "one");
+    let leads = one.leads(1).await;
+    let first = one.terms.borrow()[0].clone();
+    first.lost().await;
+    assert!(leads - asked >= slow);
+    assert!(leads.elapsed() < DEADLINE - slow / 2, "sure for {:?}", leads.elapsed());
+}
+
 #[tokio::test]
 async fn a_lost_answer_costs_no_leadership_and_a_foreign_write_does() {
     let Some(cluster) = cluster().await else { return };

@@ -78,7 +78,7 @@ fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, String> {
 impl Desk {
     async fn answer(&self, request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
         let (response, outcome) = match examine(request) {
-            Examined::Answered(response, outcome) => (response, outcome),
+            Examined::Answered(response, outcome) => (*response, outcome),
             Examined::ToProve(question) => self.prove(question).await,
         };
         self.metrics.review(outcome);

@@ -17,7 +17,7 @@ use crate::metrics::ReviewOutcome;
 #[derive(Debug, Clone)]
 pub enum Examined {
     /// The answer.
-    Answered(AdmissionResponse, ReviewOutcome),
+    Answered(Box<AdmissionResponse>, ReviewOutcome),
     /// Nothing is wrong with the object; whether its rollout can finish has to be tried.
     ToProve(Box<Question>),
 }
@@ -36,7 +36,7 @@ pub struct Question {
 /// Answers a request, however long the proof takes.
 pub fn review(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
     match examine(request) {
-        Examined::Answered(response, _) => response,
+        Examined::Answered(response, _) => *response,
         Examined::ToProve(question) => question.answer().0,
     }
 }
@@ -45,18 +45,20 @@ pub fn review(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
 pub fn examine(request: &AdmissionRequest<DynamicObject>) -> Examined {
     let response = AdmissionResponse::from(request);
     let Some(object) = request.object.as_ref().filter(|object| is_ours(request, object)) else {
-        return Examined::Answered(response, ReviewOutcome::Allowed);
+        return Examined::Answered(Box::new(response), ReviewOutcome::Allowed);
     };
     let about = StatusDetails {
         name: request.name.clone(),
         group: request.kind.group.clone(),
-        kind: request.resource.resource.clone(),
+        kind: request.kind.kind.clone(),
         uid: String::new(),
         causes: Vec::new(),
         retry_after_seconds: 0,
     };
     match parse_json(&value(object)) {
-        Err(problems) => Examined::Answered(denied(response, about, &problems), ReviewOutcome::Denied),
+        Err(problems) => {
+            Examined::Answered(Box::new(denied(response, about, &problems)), ReviewOutcome::Denied)
+        }
         Ok(Parsed { set, warnings }) => {
             let before = request.old_object.as_ref().and_then(|old| parse_json(&value(old)).ok());
             Examined::ToProve(Box::new(Question {

@@ -67,7 +67,7 @@ fn every_error_at_once_for_people_and_for_machines() {
     assert!(!response.allowed && response.uid == "u1");
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
     let details = status.details.as_ref().expect("details");
-    assert_eq!((details.kind.as_str(), details.name.as_str()), ("lockstepsets", "x"));
+    assert_eq!((details.kind.as_str(), details.name.as_str()), ("LockstepSet", "x"));
     let fields: Vec<&str> = details.causes.iter().map(|cause| cause.field.as_str()).collect();
     for field in ["spec.replicas", "spec.roles[0].replicas", "spec.frobnicate"] {
         assert!(fields.contains(&field), "{field} is not in {fields:?}");

@@ -51,6 +51,11 @@ impl ServingCertificate {
         Ok(())
     }
 
+    /// What is shown, if there is something.
+    pub fn chain(&self) -> Option<Vec<CertificateDer<'static>>> {
+        self.0.load().as_ref().map(|shown| shown.cert.clone())
+    }
+
     /// Whether there is one.
     pub fn is_installed(&self) -> bool {
         self.0.load().is_some()

@@ -1,0 +1,94 @@
+//! Telling API servers which authorities to trust.
+
+use futures::StreamExt;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::watch_object;
+use lockstep_api::label::FIELD_MANAGER;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// How long to wait after a failure.
+const BREATH: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Keeps the authorities in a webhook configuration as they should be, whoever changes them; for ever. Only the
+/// leader does so.
+pub async fn keep(client: kube::Client, name: &str, mut authorities: watch::Receiver<Option<String>>) {
+    let api: Api<ValidatingWebhookConfiguration> = Api::all(client);
+    let mut changes = watch_object(api.clone(), name).default_backoff().boxed();
+    let mut present = api.get_opt(name).await.unwrap_or_default();
+    loop {
+        let wanted = authorities.borrow_and_update().clone();
+        let patch = wanted.zip(present.as_ref()).and_then(|(pem, present)| correction(present, &pem));
+        if let Some(patch) = patch {
+            let ours =
+                PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+            match api.patch(name, &ours, &Patch::Strategic(&patch)).await {
+                Ok(patched) => present = Some(patched),
+                Err(error) => {
+                    tracing::warn!(%error, configuration = name, "cannot write the authorities");
+                    sleep(BREATH).await;
+                    present = api.get_opt(name).await.unwrap_or(present);
+                    continue;
+                }
+            }
+        }
+        tokio::select! {
+            told = authorities.changed() => if told.is_err() { return },
+            change = changes.next() => match change {
+                Some(Ok(configuration)) => present = configuration,
+                Some(Err(error)) => {
+                    // Perhaps it may only be read.
+                    tracing::debug!(%error, configuration = name, "watch");
+                    present = api.get_opt(name).await.unwrap_or(present);
+                }
+                None => changes = watch_object(api.clone(), name).default_backoff().boxed(),
+            },
+        }
+    }
+}
+
+/// What has to be changed so that every webhook of a configuration trusts these; nothing if all do.
+pub fn correction(present: &ValidatingWebhookConfiguration, pem: &str) -> Option<Value> {
+    let bundle = ByteString(pem.as_bytes().to_vec());
+    let webhooks = present.webhooks.iter().flatten();
+    let wrong: Vec<Value> = webhooks
+        .filter(|webhook| webhook.client_config.ca_bundle.as_ref() != Some(&bundle))
+        .map(|webhook| json!({"name": webhook.name, "clientConfig": {"caBundle": bundle}}))
+        .collect();
+    // With the version that was seen: a webhook that is gone meanwhile must not come back half made.
+    let version = present.metadata.resource_version.as_deref();
+    (!wrong.is_empty()).then(|| json!({"metadata": {"resourceVersion": version}, "webhooks": wrong}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_wrong_is_changed() {
+        let present: ValidatingWebhookConfiguration = serde_json::from_value(json!({
+            "metadata": {"name": "lockstep", "resourceVersion": "7"},
+            "webhooks": [
+                {"name": "a", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                 "clientConfig": {"caBundle": "cGVt"}},
+                {"name": "b", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                 "clientConfig": {"service": {"name": "x", "namespace": "y"}}},
+            ],
+        }))
+        .expect("a configuration");
+        let expected = json!({
+            "metadata": {"resourceVersion": "7"},
+            "webhooks": [{"name": "b", "clientConfig": {"caBundle": "cGVt"}}],
+        });
+        assert_eq!(correction(&present, "pem"), Some(expected));
+        let both = correction(&present, "other").expect("a change");
+        assert_eq!(both["webhooks"].as_array().map(Vec::len), Some(2));
+        let fine = ValidatingWebhookConfiguration { webhooks: None, ..present };
+        assert_eq!(correction(&fine, "pem"), None);
+    }
+}
