@@ -1,16 +1,20 @@
 //! The whole operator: what every replica does, and what only the leader does.
 
-use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kube::Client;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
+use crate::admission::{self, Limits};
+use crate::certificates::{SecretStore, bundle, files};
 use crate::controller::{self, ControllerOptions};
-use crate::election::{BadTiming, Election, ElectionOptions};
+use crate::election::{BadTiming, Election, ElectionOptions, Leadership};
 use crate::metrics::Metrics;
-use crate::serve::{Readiness, Shutdown, health, serve_plain};
+use crate::serve::{Readiness, ServingCertificate, Shutdown, health, serve_plain, serve_tls};
 
 /// How an operator is set up.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +27,40 @@ pub struct OperatorOptions {
     pub election: Option<ElectionOptions>,
     /// Where health and metrics are served.
     pub health: Option<SocketAddr>,
+    /// How admission is served; without it, it is not.
+    pub webhook: Option<WebhookOptions>,
 }
+
+/// How admission is served.
+#[derive(Debug, Clone)]
+pub struct WebhookOptions {
+    /// Where.
+    pub address: SocketAddr,
+    /// With which certificates.
+    pub certificates: Certificates,
+    /// What it may spend.
+    pub limits: Limits,
+}
+
+/// Where certificates come from.
+#[derive(Debug, Clone)]
+pub enum Certificates {
+    /// We make them ourselves, and keep them in a Secret that all replicas share.
+    Own {
+        /// The namespace of the Secret.
+        namespace: String,
+        /// The names the API server calls us by.
+        names: Vec<String>,
+    },
+    /// Somebody else puts them into this folder, and sees to it that the API server trusts them.
+    Files(PathBuf),
+}
+
+/// The Secret with our own certificates.
+const SECRET: &str = "lockstep-webhook-cert";
+
+/// The webhook configuration that is kept trusting us.
+const CONFIGURATION: &str = "lockstep";
 
 /// The operator cannot be started, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -49,72 +86,138 @@ pub async fn run(
     shutdown: Shutdown,
 ) -> Result<(), OperatorError> {
     let readiness = Readiness::default();
-    // Until admission is served here, nothing is missing for it.
-    readiness.certificate(true);
-    let serving = serve_health(&options, &metrics, &readiness, &shutdown).await?;
-    lead(client, &options, &metrics, &readiness, &shutdown).await?;
+    let mut servers = JoinSet::new();
+    let mut followers = JoinSet::new();
+    let (authorities, trusted) = watch::channel(None);
+    serve_health(&options, &metrics, &readiness, &shutdown, &mut servers).await?;
+    match &options.webhook {
+        Some(webhook) => {
+            let shown = ServingCertificate::none();
+            serve_admission(webhook, &metrics, &shown, &shutdown, &mut servers).await?;
+            follow(&client, webhook, shown, &readiness, authorities, &mut followers);
+        }
+        // Where admission is not served, nothing is missing for it.
+        None => readiness.certificate(true),
+    }
+    let duties = Duties { client, options: &options, metrics: &metrics, readiness: &readiness, trusted };
+    duties.lead(&shutdown).await?;
     readiness.ending();
-    serving.await;
+    while servers.join_next().await.is_some() {}
     Ok(())
 }
 
-/// Serves health and metrics in the background; what is returned ends when that has ended.
+async fn listen(address: SocketAddr) -> Result<TcpListener, OperatorError> {
+    TcpListener::bind(address).await.map_err(|source| OperatorError::Serve { address, source })
+}
+
 async fn serve_health(
     options: &OperatorOptions,
     metrics: &Metrics,
     readiness: &Readiness,
     shutdown: &Shutdown,
-) -> Result<impl Future<Output = ()>, OperatorError> {
-    let mut server = tokio::task::JoinSet::new();
-    if let Some(address) = options.health {
-        let cannot = |source| OperatorError::Serve { address, source };
-        let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let router = health(metrics.clone(), readiness.clone());
-        let shutdown = shutdown.clone();
-        server.spawn(async move {
-            if let Err(error) = serve_plain(listener, router, shutdown).await {
-                tracing::error!(%error, "health and metrics are no longer served");
-            }
-        });
-    }
-    Ok(async move { while server.join_next().await.is_some() {} })
+    servers: &mut JoinSet<()>,
+) -> Result<(), OperatorError> {
+    let Some(address) = options.health else { return Ok(()) };
+    let listener = listen(address).await?;
+    let router = health(metrics.clone(), readiness.clone());
+    let shutdown = shutdown.clone();
+    servers.spawn(async move {
+        if let Err(error) = serve_plain(listener, router, shutdown).await {
+            tracing::error!(%error, "health and metrics are no longer served");
+        }
+    });
+    Ok(())
 }
 
-/// Looks after sets whenever it is our turn.
-async fn lead(
-    client: Client,
-    options: &OperatorOptions,
+async fn serve_admission(
+    webhook: &WebhookOptions,
     metrics: &Metrics,
-    readiness: &Readiness,
+    shown: &Arc<ServingCertificate>,
     shutdown: &Shutdown,
+    servers: &mut JoinSet<()>,
 ) -> Result<(), OperatorError> {
-    let work = |sure: Arc<dyn Fn() -> bool + Send + Sync>| {
-        let instance = Some(options.identity.clone()).filter(|identity| !identity.is_empty());
-        let options = ControllerOptions { namespace: options.namespace.clone(), instance };
-        let (client, metrics, readiness) = (client.clone(), metrics.clone(), readiness.clone());
-        async move {
-            let _term = Term::begin(&metrics, &readiness);
-            let filled = readiness.clone();
-            let ready = move || {
-                filled.caches(true);
-                tracing::info!("looks after sets");
-            };
-            controller::run(client, options, metrics.clone(), sure, ready).await;
+    let listener = listen(webhook.address).await?;
+    let router = admission::router(metrics.clone(), webhook.limits);
+    let (shown, shutdown) = (Arc::clone(shown), shutdown.clone());
+    servers.spawn(async move {
+        if let Err(error) = serve_tls(listener, router, shown, shutdown).await {
+            tracing::error!(%error, "admission is no longer served");
         }
-    };
-    match &options.election {
-        None => tokio::select! {
-            () = work(Arc::new(|| true)) => {}
-            () = shutdown.requested() => {}
-        },
-        Some(election) => {
-            let election = Election::new(client.clone(), election)?;
-            election
-                .run(shutdown.requested(), |leadership| work(Arc::new(move || leadership.is_sure())))
-                .await;
+    });
+    Ok(())
+}
+
+/// Shows the certificates, and what follows them.
+fn follow(
+    client: &Client,
+    webhook: &WebhookOptions,
+    shown: Arc<ServingCertificate>,
+    readiness: &Readiness,
+    authorities: watch::Sender<Option<String>>,
+    followers: &mut JoinSet<()>,
+) {
+    let readiness = readiness.clone();
+    match webhook.certificates.clone() {
+        Certificates::Own { namespace, names } => {
+            let store = SecretStore::new(client.clone(), &namespace, SECRET, names);
+            followers.spawn(async move { store.follow(&shown, &readiness, &authorities).await });
+        }
+        Certificates::Files(dir) => {
+            followers.spawn(async move {
+                if let Err(error) = files::follow(&dir, &shown, &readiness).await {
+                    tracing::error!(%error, "certificates are no longer followed");
+                }
+            });
         }
     }
-    Ok(())
+}
+
+/// What the leader does.
+struct Duties<'a> {
+    client: Client,
+    options: &'a OperatorOptions,
+    metrics: &'a Metrics,
+    readiness: &'a Readiness,
+    trusted: watch::Receiver<Option<String>>,
+}
+
+impl Duties<'_> {
+    /// Does them whenever it is our turn.
+    async fn lead(&self, shutdown: &Shutdown) -> Result<(), OperatorError> {
+        match &self.options.election {
+            None => tokio::select! {
+                () = self.term(Arc::new(|| true)) => {}
+                () = shutdown.requested() => {}
+            },
+            Some(election) => {
+                let election = Election::new(self.client.clone(), election)?;
+                let term = |leadership: Leadership| self.term(Arc::new(move || leadership.is_sure()));
+                election.run(shutdown.requested(), term).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// One term, for as long as we are sure.
+    async fn term(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
+        let _term = Term::begin(self.metrics, self.readiness);
+        let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
+        let options = ControllerOptions { namespace: self.options.namespace.clone(), instance };
+        let filled = self.readiness.clone();
+        let ready = move || {
+            filled.caches(true);
+            tracing::info!("looks after sets");
+        };
+        let controller = controller::run(self.client.clone(), options, self.metrics.clone(), sure, ready);
+        let own = self.options.webhook.as_ref();
+        let own = own.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }));
+        if own {
+            let trust = bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone());
+            tokio::join!(controller, trust);
+        } else {
+            controller.await;
+        }
+    }
 }
 
 /// A term as leader: whatever ends it, the metrics and readiness say so.

@@ -1,12 +1,15 @@
 //! `lockstep operator`: the engine in a cluster.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use lockstep_operator::admission::Limits;
+use lockstep_operator::certificates::service_names;
 use lockstep_operator::election::ElectionOptions;
 use lockstep_operator::metrics::Metrics;
-use lockstep_operator::operator::{self, OperatorOptions};
+use lockstep_operator::operator::{self, Certificates, OperatorOptions, WebhookOptions};
 use lockstep_operator::serve::shutdown;
 use tracing_subscriber::EnvFilter;
 
@@ -34,6 +37,18 @@ pub struct OperatorArgs {
     /// Where /healthz, /readyz and /metrics are served: 0.0.0.0:8080.
     #[arg(long, value_name = "ADDRESS")]
     pub health_address: Option<SocketAddr>,
+    /// Serve admission for this Service, with certificates of our own in its namespace: lockstep-system/lockstep-webhook.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub webhook_service: Option<String>,
+    /// Another name or address the API server calls the webhook by.
+    #[arg(long, value_name = "NAME", requires = "webhook_service")]
+    pub webhook_name: Vec<String>,
+    /// Where admission is served.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
+    pub webhook_address: SocketAddr,
+    /// Serve admission with tls.crt and tls.key of this folder, as cert-manager mounts them.
+    #[arg(long, value_name = "DIR", conflicts_with = "webhook_service")]
+    pub cert_dir: Option<PathBuf>,
     /// How logs are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -83,12 +98,27 @@ impl OperatorArgs {
             retry_period: std::time::Duration::from_secs(self.lease_seconds) * 2 / 15,
             ..ElectionOptions::new(&self.lease_namespace, "lockstep", &identity)
         });
+        let namespace = self.cluster.namespace.clone();
         OperatorOptions {
-            namespace: self.cluster.namespace.clone(),
+            namespace,
             identity,
             election,
             health: self.health_address,
+            webhook: self.webhook(),
         }
+    }
+}
+
+impl OperatorArgs {
+    fn webhook(&self) -> Option<WebhookOptions> {
+        let own = self.webhook_service.as_ref().map(|service| {
+            let (namespace, name) = service.split_once('/').unwrap_or(("lockstep-system", service));
+            let mut names = service_names(namespace, name);
+            names.extend(self.webhook_name.iter().cloned());
+            Certificates::Own { namespace: namespace.to_owned(), names }
+        });
+        let certificates = own.or_else(|| self.cert_dir.clone().map(Certificates::Files))?;
+        Some(WebhookOptions { address: self.webhook_address, certificates, limits: Limits::default() })
     }
 }
 

@@ -95,6 +95,9 @@ fn container(installation: &Installation) -> Value {
             "operator", "--leader-elect",
             format!("--lease-namespace={namespace}"),
             format!("--webhook-service={namespace}/{WEBHOOK_SERVICE}"),
+            format!("--webhook-address=0.0.0.0:{WEBHOOK_PORT}"),
+            format!("--health-address=0.0.0.0:{HEALTH_PORT}"),
+            "--log-format=json",
         ],
         "ports": [
             {"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
