@@ -9,9 +9,13 @@ use std::future::Future;
 use std::time::Duration;
 
 use cluster::{LOCKSTEP, START, gang, role, set, with_operator};
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, watcher};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::operator::Operator;
 use lockstep_testkit::proxy::{Fault, Proxy, Rule, Verb, Which};
@@ -38,10 +42,36 @@ fn scenario() -> Scenario {
         .terminating_in(shortest)
 }
 
+/// One change only.
+fn one_change() -> Scenario {
+    let (shortest, longest) = START;
+    Scenario::given(&llama("1"))
+        .and_then(|given| given.change(Duration::ZERO, &llama("2")))
+        .expect("a scenario")
+        .starting_in(shortest, longest)
+        .terminating_in(shortest)
+}
+
+/// Waits until the operator has seen the change of a set.
+async fn until_rolling(cluster: &Cluster) {
+    let kind = GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "LockstepSet");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "lockstepsets");
+    let sets: Api<DynamicObject> = Api::all_with(cluster.client(), &resource);
+    let mut sets = watcher(sets, watcher::Config::default()).applied_objects().boxed();
+    while let Some(set) = sets.next().await {
+        if set.is_ok_and(|set| set.data["status"]["observedGeneration"].as_i64() >= Some(2)) {
+            return;
+        }
+    }
+}
+
 /// Plays the scenario while something keeps happening.
 async fn meanwhile(cluster: &Cluster, mischief: impl Future<Output = ()>) -> Verdict {
+    play(cluster, &scenario(), mischief).await
+}
+
+async fn play(cluster: &Cluster, scenario: &Scenario, mischief: impl Future<Output = ()>) -> Verdict {
     let world = World::Cluster(cluster);
-    let scenario = scenario();
     let play = scenario.play(&world);
     tokio::pin!(play);
     tokio::select! {
@@ -179,8 +209,9 @@ async fn answers_that_are_lost_are_found_out() {
 #[tokio::test]
 async fn the_api_server_is_restarted_in_mid_rollout() {
     let Some((cluster, operator)) = with_operator(Cluster::builder(), &[]).await else { return };
-    let verdict = meanwhile(&cluster, async {
-        tokio::time::sleep(Duration::from_millis(3000)).await;
+    let verdict = play(&cluster, &one_change(), async {
+        until_rolling(&cluster).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
         cluster.kill(Component::ApiServer).await.expect("killed");
         cluster.start_again(Component::ApiServer).await.expect("started again");
     })
@@ -200,17 +231,18 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
     let kubectl = cluster.program("kubectl").expect("kubectl");
     let manifest = cluster.dir().expect("a folder").join("llama.yaml");
     std::fs::write(&manifest, llama("1")).expect("written");
-    let run = |arguments: &[&str]| {
-        let done = std::process::Command::new(&kubectl)
+    let run = async |arguments: &[&str]| {
+        let done = tokio::process::Command::new(&kubectl)
             .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
             .arg(format!("--namespace={namespace}"))
             .args(arguments)
             .output()
+            .await
             .expect("kubectl runs");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     };
-    run(&["apply", "-f", &manifest.display().to_string()]);
-    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=60s"]);
+    run(&["apply", "-f", &manifest.display().to_string()]).await;
+    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=60s"]).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     operator.stop().await;
     let mark = Timestamp::now();
