@@ -1,6 +1,7 @@
 //! What users hand over: manifests, fault profiles, observed states; and what is wrong with them.
 
 mod changes;
+pub mod cluster;
 pub mod complaint;
 pub mod fault_profile;
 pub mod manifest;
