@@ -6,10 +6,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
-/// Plan, simulate and check rollouts of LockstepSets before they happen.
+use crate::commands::live::args::Live;
+
+/// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
 ///
-/// Nothing here talks to a cluster: manifests in, answers out, made by the same engine that runs in the
-/// operator.
+/// plan, simulate, lint and demo talk to no cluster: manifests in, answers out, made by the same engine that
+/// runs in the operator. The others take the cluster that kubectl would take.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -36,6 +38,9 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// What talks to a cluster.
+    #[command(flatten)]
+    Live(Live),
 }
 
 const PLAN_EXAMPLES: &str = "\
@@ -110,7 +115,8 @@ impl std::str::FromStr for Ready {
     }
 }
 
-fn duration(text: &str) -> Result<Millis, String> {
+/// A length of time such as `5m`.
+pub fn duration(text: &str) -> Result<Millis, String> {
     text.parse::<Duration>().map(|duration| duration.0).map_err(|error| error.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 mod demo;
 mod lint;
+pub mod live;
 mod now;
 mod plan;
 mod simulate;
@@ -44,6 +45,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
+        Command::Live(command) => live::run(command, screen),
     }
 }
 

@@ -4,6 +4,7 @@ mod changes;
 pub mod cluster;
 pub mod complaint;
 pub mod fault_profile;
+pub mod live_set;
 pub mod manifest;
 mod memory;
 mod moment;

@@ -1,0 +1,35 @@
+//! The commands on a set that runs in a cluster, one file per verb.
+
+mod abort;
+mod answer;
+pub mod args;
+mod get;
+mod home;
+mod memory;
+mod pause;
+mod promote;
+mod retry;
+mod revisions;
+mod status;
+
+use args::Live;
+
+use crate::exit::Exit;
+use crate::input::cluster::block_on;
+use crate::screen::Screen;
+
+/// Runs a command.
+pub fn run(command: &Live, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
+    block_on(async {
+        match command {
+            Live::Status(args) => status::run(args, screen).await,
+            Live::Get(args) => get::run(args, screen).await,
+            Live::Pause(args) => pause::run(args, true, screen).await,
+            Live::Resume(args) => pause::run(args, false, screen).await,
+            Live::Promote(args) => promote::run(args, screen).await,
+            Live::Abort(args) => abort::run(args, screen).await,
+            Live::Retry(args) => retry::run(args, screen).await,
+            Live::Why(_) | Live::Undo(_) | Live::History(_) => anyhow::bail!("not there yet"),
+        }
+    })
+}

@@ -1,0 +1,146 @@
+//! A set as a cluster keeps it: the object, what the operator says of it, what it remembers.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use kube::ResourceExt;
+use kube::core::DynamicObject;
+use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::{API_VERSION, KIND, Parsed};
+use lockstep_core::snapshot::Memory;
+use lockstep_core::time::{Millis, Time};
+use serde_json::{Value, json};
+
+use super::complaint::{BadInput, Complaint};
+
+/// A set and what the operator says of it.
+#[derive(Debug, Clone)]
+pub struct LiveSet {
+    /// The object as it was read.
+    pub object: DynamicObject,
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// What the operator says; nothing, if it has not looked at the set.
+    pub status: LockstepSetStatus,
+}
+
+impl LiveSet {
+    /// Takes an object apart.
+    pub fn of(object: DynamicObject) -> Result<Self> {
+        let (name, namespace) = (object.name_any(), object.namespace().unwrap_or_default());
+        let status = match &object.data["status"] {
+            Value::Null => LockstepSetStatus::default(),
+            status => serde_json::from_value(status.clone())
+                .with_context(|| format!("the status of {name} is not one this version knows"))?,
+        };
+        Ok(Self { object, name, namespace, status })
+    }
+
+    /// What is wished for, as it was written.
+    pub fn spec(&self) -> &Value {
+        &self.object.data["spec"]
+    }
+
+    /// Whether the status speaks of the spec as it is now.
+    pub fn is_seen(&self) -> bool {
+        self.status.observed_generation >= self.generation() && !self.status.rollout.phase.is_empty()
+    }
+
+    /// Which version of the spec this is.
+    pub fn generation(&self) -> i64 {
+        self.object.metadata.generation.unwrap_or_default()
+    }
+
+    /// When it was created.
+    pub fn created(&self) -> Option<Time> {
+        self.object.metadata.creation_timestamp.as_ref().map(|time| at(time.0))
+    }
+
+    /// What the engine remembers; nothing, if it has never planned.
+    pub fn memory(&self) -> Result<Option<Memory>> {
+        match &self.status.memory {
+            Value::Null => Ok(None),
+            memory => serde_json::from_value(memory.clone())
+                .with_context(|| format!("the memory of {} is not one this version knows", self.name)),
+        }
+    }
+
+    /// How long a rollout may go without progress.
+    pub fn progress_deadline(&self) -> Millis {
+        Millis::seconds(self.spec()["progressDeadlineSeconds"].as_u64().unwrap_or(600))
+    }
+
+    /// The manifest: the object without what the cluster adds, each role as large as it is scaled to.
+    pub fn manifest(&self, scales: &BTreeMap<String, u32>) -> Value {
+        let mut spec = self.spec().clone();
+        for role in spec["roles"].as_array_mut().into_iter().flatten() {
+            let scaled = role["name"].as_str().and_then(|name| scales.get(name)).copied();
+            if let (Some(role), Some(replicas)) = (role.as_object_mut(), scaled) {
+                role.insert("replicas".to_owned(), json!(replicas));
+            }
+        }
+        let metadata = json!({"name": self.name, "namespace": self.namespace});
+        json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec})
+    }
+
+    /// The set, checked.
+    pub fn parse(&self, scales: &BTreeMap<String, u32>) -> Result<Parsed, BadInput> {
+        check(&self.name, &self.manifest(scales))
+    }
+}
+
+/// Checks a manifest that came from a cluster.
+pub fn check(name: &str, manifest: &Value) -> Result<Parsed, BadInput> {
+    let of = format!("lss/{name}");
+    lockstep_api::parse_json(manifest)
+        .map_err(|problems| BadInput(problems.into_iter().map(|p| Complaint::error(&of, p)).collect()))
+}
+
+/// A time of a cluster as the engine counts it.
+pub fn at(time: jiff::Timestamp) -> Time {
+    Time(u64::try_from(time.as_millisecond()).unwrap_or(0))
+}
+
+/// Now.
+pub fn now() -> Time {
+    at(jiff::Timestamp::now())
+}
+
+/// A time as the status writes it.
+pub fn moment(text: &str) -> Option<Time> {
+    text.parse().ok().map(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set() -> LiveSet {
+        let object = json!({
+            "apiVersion": API_VERSION, "kind": KIND,
+            "metadata": {"name": "llama", "namespace": "ml", "generation": 2, "managedFields": []},
+            "spec": {"roles": [{"name": "decode", "replicas": 2}, {"name": "prefill"}]},
+            "status": {"observedGeneration": 2, "rollout": {"phase": "Complete"}},
+        });
+        LiveSet::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_manifest_has_the_size_that_is_wished_for_now() {
+        let manifest = set().manifest(&BTreeMap::from([("prefill".to_owned(), 7)]));
+        assert_eq!(manifest["spec"]["roles"][0]["replicas"], 2);
+        assert_eq!(manifest["spec"]["roles"][1]["replicas"], 7);
+        assert_eq!(manifest["metadata"], json!({"name": "llama", "namespace": "ml"}));
+    }
+
+    #[test]
+    fn a_status_speaks_of_one_generation() {
+        let mut set = set();
+        assert!(set.is_seen());
+        set.object.metadata.generation = Some(3);
+        assert!(!set.is_seen());
+        assert_eq!(moment("1970-01-01T00:00:01.5Z"), Some(Time(1500)));
+    }
+}
