@@ -4,13 +4,17 @@ mod abort;
 mod answer;
 pub mod args;
 mod get;
+mod history;
 mod home;
 mod memory;
 mod pause;
 mod promote;
+mod put_back;
 mod retry;
 mod revisions;
 mod status;
+mod undo;
+mod why;
 
 use args::Live;
 
@@ -29,7 +33,9 @@ pub fn run(command: &Live, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
             Live::Promote(args) => promote::run(args, screen).await,
             Live::Abort(args) => abort::run(args, screen).await,
             Live::Retry(args) => retry::run(args, screen).await,
-            Live::Why(_) | Live::Undo(_) | Live::History(_) => anyhow::bail!("not there yet"),
+            Live::Undo(args) => undo::run(args, screen).await,
+            Live::History(args) => history::run(args, screen).await,
+            Live::Why(args) => why::run(args, screen).await,
         }
     })
 }
