@@ -6,13 +6,13 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use lockstep_feed::{Source, feed};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::counters::{Counters, Tally};
 use super::desk::{Desk, Inlets};
-use super::feed::{Source, feed};
 use super::heartbeat::Heartbeat;
 use super::nodes::Alive;
 use super::options::Options;

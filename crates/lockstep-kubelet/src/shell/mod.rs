@@ -4,7 +4,6 @@ mod addresses;
 mod complaint;
 mod counters;
 mod desk;
-mod feed;
 mod handle;
 mod heartbeat;
 mod nodes;

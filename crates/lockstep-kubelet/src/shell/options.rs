@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use lockstep_feed::InitialList;
+
 use crate::clock::{Clock, WallClock};
 use crate::profile::Profile;
 
@@ -34,14 +36,4 @@ impl Default for Options {
             initial_list: InitialList::Paged,
         }
     }
-}
-
-/// How a watch begins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum InitialList {
-    /// With a list in pages.
-    #[default]
-    Paged,
-    /// With all objects in the stream itself.
-    Streaming,
 }

@@ -8,21 +8,31 @@ use kube::runtime::watcher::{self, Event, InitialListStrategy, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
-use super::options::InitialList;
-
 /// The first pause after an error; it doubles up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
+/// How a watch begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InitialList {
+    /// With a list in pages.
+    #[default]
+    Paged,
+    /// With all objects in the stream itself.
+    Streaming,
+}
+
 /// What is watched.
-pub(crate) struct Source<K> {
+pub struct Source<K> {
+    /// Where.
     pub api: Api<K>,
+    /// How.
     pub config: watcher::Config,
 }
 
 impl<K> Source<K> {
     /// Everything behind `api`.
-    pub(crate) fn new(api: Api<K>, initial: InitialList) -> Self {
+    pub fn new(api: Api<K>, initial: InitialList) -> Self {
         let initial_list_strategy = match initial {
             InitialList::Paged => InitialListStrategy::ListWatch,
             InitialList::Streaming => InitialListStrategy::StreamingList,
@@ -39,7 +49,7 @@ struct Feed<K> {
 }
 
 /// The events of a watch, without end and without errors.
-pub(crate) fn feed<K>(source: Source<K>) -> impl Stream<Item = Event<K>> + Send
+pub fn feed<K>(source: Source<K>) -> impl Stream<Item = Event<K>> + Send
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {

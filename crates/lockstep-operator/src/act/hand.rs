@@ -1,0 +1,136 @@
+//! The hand that writes: single requests, each with the precondition that makes it safe to be late.
+
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Client, Error};
+use lockstep_api::label;
+use lockstep_core::names::Uid;
+use serde_json::{Value, json};
+
+use crate::observe::SlimPod;
+
+/// A write that was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// The API server refused it.
+    #[error("{doing}: {message}")]
+    Refused {
+        /// What was tried.
+        doing: String,
+        /// The HTTP status.
+        code: u16,
+        /// What the API server said.
+        message: String,
+    },
+    /// Nobody knows whether it was done.
+    #[error("{doing}: {message}")]
+    Unknown {
+        /// What was tried.
+        doing: String,
+        /// What went wrong on the way.
+        message: String,
+    },
+    /// The name is taken by a pod that is not ours.
+    #[error("a pod named {name} is there and does not belong to this set; delete or rename it")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// It is not ours to write any more.
+    #[error("not the leader any more")]
+    NotLeader,
+}
+
+impl ActError {
+    pub(crate) fn of(doing: String, error: Error) -> Self {
+        match error {
+            Error::Api(status) => Self::Refused { doing, code: status.code, message: status.message },
+            other => Self::Unknown { doing, message: other.to_string() },
+        }
+    }
+}
+
+/// What became of a write on a pod.
+#[derive(Debug)]
+pub enum Answer {
+    /// Done, and so it stands now.
+    Stands(Box<SlimPod>),
+    /// There is no such pod any more.
+    Gone,
+    /// It is not as we believed; so it stands, if it does.
+    Changed(Option<Box<SlimPod>>),
+}
+
+/// Writes pods of one namespace.
+#[derive(Clone)]
+pub struct Hand {
+    pods: Api<SlimPod>,
+    client: Client,
+    namespace: String,
+}
+
+impl Hand {
+    /// A hand for a namespace.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self { pods: Api::namespaced(client.clone(), namespace), client, namespace: namespace.to_owned() }
+    }
+
+    /// Creates a pod. If one of that name is there already and is ours, that is the one.
+    pub async fn create(&self, owner: &Uid, name: &str, pod: &Value) -> Result<Answer, ActError> {
+        let doing = || format!("create pod {name}");
+        let body = serde_json::to_vec(pod)
+            .map_err(|error| ActError::Unknown { doing: doing(), message: error.to_string() })?;
+        let path =
+            format!("/api/v1/namespaces/{}/pods?fieldManager={}", self.namespace, label::FIELD_MANAGER);
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(body)
+            .map_err(|error| ActError::Unknown { doing: doing(), message: error.to_string() })?;
+        match self.client.request::<SlimPod>(request).await {
+            Ok(slim) => Ok(Answer::Stands(Box::new(slim))),
+            Err(Error::Api(status)) if status.reason == "AlreadyExists" => match self.get(name).await? {
+                Some(slim) if slim.owner.as_ref() == Some(owner) => Ok(Answer::Changed(Some(slim))),
+                Some(_) => Err(ActError::NameTaken { name: name.to_owned() }),
+                None => Ok(Answer::Changed(None)),
+            },
+            Err(error) => Err(ActError::of(doing(), error)),
+        }
+    }
+
+    /// Deletes a pod, if it is the one that was seen, and in the state that was seen if `version` is given.
+    pub async fn delete(&self, name: &str, uid: &Uid, version: Option<u64>) -> Result<Answer, ActError> {
+        let preconditions = Preconditions {
+            uid: Some(uid.to_string()),
+            resource_version: version.map(|version| version.to_string()),
+        };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        match self.pods.delete(name, &parameters).await {
+            Ok(either) => Ok(match either.left() {
+                Some(slim) => Answer::Stands(Box::new(slim)),
+                None => Answer::Gone,
+            }),
+            Err(Error::Api(status)) if status.code == 404 => Ok(Answer::Gone),
+            Err(Error::Api(status)) if status.code == 409 => Ok(Answer::Changed(self.get(name).await?)),
+            Err(error) => Err(ActError::of(format!("delete pod {name}"), error)),
+        }
+    }
+
+    /// Lifts our gate from a pod.
+    pub async fn ungate(&self, name: &str, uid: &Uid) -> Result<Answer, ActError> {
+        let gate = json!({"$patch": "delete", "name": label::GATE});
+        let patch = json!({"metadata": {"uid": uid.as_str()}, "spec": {"schedulingGates": [gate]}});
+        let parameters =
+            PatchParams { field_manager: Some(label::FIELD_MANAGER.to_owned()), ..Default::default() };
+        match self.pods.patch(name, &parameters, &Patch::Strategic(patch)).await {
+            Ok(slim) => Ok(Answer::Stands(Box::new(slim))),
+            Err(Error::Api(status)) if status.code == 404 => Ok(Answer::Gone),
+            Err(Error::Api(status)) if status.code == 409 => Ok(Answer::Changed(self.get(name).await?)),
+            Err(error) => Err(ActError::of(format!("lift the gate of pod {name}"), error)),
+        }
+    }
+
+    /// A pod as it stands.
+    pub async fn get(&self, name: &str) -> Result<Option<Box<SlimPod>>, ActError> {
+        let found = self.pods.get_opt(name).await;
+        found.map(|slim| slim.map(Box::new)).map_err(|error| ActError::of(format!("read pod {name}"), error))
+    }
+}

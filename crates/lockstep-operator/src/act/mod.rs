@@ -1,0 +1,9 @@
+//! Acting: what the plan says, as writes to the API server.
+
+mod build;
+mod gang;
+mod hand;
+
+pub use build::{Blueprint, SetRef, pod_name};
+pub use gang::{gang_name, gang_object, gang_resource};
+pub use hand::{ActError, Answer, Hand};

@@ -1,0 +1,114 @@
+//! The controller: watches, and an actor for every set.
+
+mod feeds;
+mod sets;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::Client;
+use kube::runtime::events::{Recorder, Reporter};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::set::{Actor, Context, Handle};
+
+/// A set, by namespace and name.
+pub type Key = (String, String);
+
+/// How a controller is set up.
+#[derive(Debug, Clone, Default)]
+pub struct ControllerOptions {
+    /// Look after sets of this namespace only.
+    pub namespace: Option<String>,
+    /// Who writes events.
+    pub instance: Option<String>,
+}
+
+/// The sets that are known.
+#[derive(Debug, Default)]
+pub struct Registry {
+    handles: Mutex<HashMap<Key, Arc<Handle>>>,
+    /// Rings when a set appeared.
+    appeared: Notify,
+}
+
+impl Registry {
+    /// The handle of a set, made if it is not known yet.
+    pub fn of(&self, key: &Key) -> Arc<Handle> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = handles.get(key) {
+            return Arc::clone(handle);
+        }
+        let handle = Arc::<Handle>::default();
+        handles.insert(key.clone(), Arc::clone(&handle));
+        handle
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<(Key, Arc<Handle>)> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.iter().map(|(key, handle)| (key.clone(), Arc::clone(handle))).collect()
+    }
+
+    /// A set is gone, and nothing of it is left.
+    fn forget(&self, key: &Key) {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |handle: &Arc<Handle>| {
+            let desk = handle.desk();
+            desk.wish.is_none() && desk.view.is_empty()
+        };
+        if handles.get(key).is_some_and(is_over) {
+            handles.remove(key);
+        }
+    }
+}
+
+/// Looks after every set for as long as we may write. Dropping the future stops everything at once.
+pub async fn run(
+    client: Client,
+    options: ControllerOptions,
+    sure: Arc<dyn Fn() -> bool + Send + Sync>,
+    ready: impl FnOnce(),
+) {
+    let registry = Arc::<Registry>::default();
+    let reporter = Reporter { controller: "lockstep".to_owned(), instance: options.instance.clone() };
+    let events = Recorder::new(client.clone(), reporter);
+    let context = Arc::new(Context { client: client.clone(), sure, events });
+    let mut watches = JoinSet::new();
+    feeds::start(&client, &options, &registry, &mut watches).await;
+    ready();
+    let mut actors: JoinSet<Key> = JoinSet::new();
+    let mut running: HashMap<Key, ()> = HashMap::new();
+    loop {
+        for (key, handle) in registry.all() {
+            let wish = handle.desk().wish.clone();
+            let Some(wish) = wish else {
+                if !running.contains_key(&key) {
+                    registry.forget(&key);
+                }
+                continue;
+            };
+            if running.insert(key.clone(), ()).is_none() {
+                let actor = Actor::new(Arc::clone(&context), handle, &wish);
+                actors.spawn(async move {
+                    actor.run().await;
+                    key
+                });
+            }
+        }
+        tokio::select! {
+            () = registry.appeared.notified() => {}
+            Some(ended) = actors.join_next() => match ended {
+                Ok(key) => drop(running.remove(&key)),
+                // An actor that panicked is started anew; which one it was, nobody says.
+                Err(error) => {
+                    tracing::error!(%error, "an actor broke down");
+                    actors.abort_all();
+                    while actors.join_next().await.is_some() {}
+                    running.clear();
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The write-ahead view: what the watch has shown of a set's pods, and on top of it what we wrote ourselves and it
+//! has not shown yet.
+//!
+//! A plan is made on this and on nothing else, so that no slot is filled twice and nothing is paid for twice.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::snapshot::Pod;
+use lockstep_core::time::Time;
+
+use super::pod::{Place, SlimPod};
+
+/// Pods by where they stand; the name tells apart two in one place.
+pub type Key = (Place, MemberName, u32, String);
+
+/// The pods of one set.
+#[derive(Debug, Default)]
+pub struct View {
+    pods: BTreeMap<Key, Known>,
+    uids: HashMap<Uid, Key>,
+    listing: Option<Vec<SlimPod>>,
+}
+
+/// A pod, and how it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// What the engine sees of it.
+    pub pod: Pod,
+    /// The state of it that was seen last.
+    pub version: u64,
+    /// The UID of the object that controls it.
+    pub owner: Option<Uid>,
+    /// The watch has shown it; else we only know it from our own writes.
+    shown: bool,
+    /// We asked for its deletion, and it has not been seen terminating yet.
+    deleting: bool,
+}
+
+impl View {
+    /// The pods of one owner, in order. A set that is gone may have left some of the same name.
+    pub fn pods<'a>(&'a self, owner: &'a Uid) -> impl Iterator<Item = (&'a Key, &'a Known)> {
+        self.pods.iter().filter(move |(_, known)| known.owner.as_ref() == Some(owner))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// Name and last seen version of a pod.
+    pub fn find(&self, uid: &Uid) -> Option<(&str, u64)> {
+        let key = self.uids.get(uid)?;
+        self.pods.get(key).map(|known| (key.3.as_str(), known.version))
+    }
+
+    /// The watch, or the answer to a request, shows a pod. Returns whether it was news.
+    pub fn see(&mut self, slim: &SlimPod, shown: bool, now: Time) -> bool {
+        let Some(place) = slim.place.clone() else { return false };
+        let key = (place, slim.pod.member.clone(), slim.pod.index, slim.name().to_owned());
+        let before = self.pods.get(&key);
+        let same = before.filter(|known| known.pod.uid == slim.pod.uid);
+        let version = slim.version();
+        if let Some(known) = before
+            && known.version > version
+        {
+            // Old news: but from now on the watch is known to have passed it.
+            if same.is_some()
+                && shown
+                && let Some(known) = self.pods.get_mut(&key)
+            {
+                known.shown = true;
+            }
+            return false;
+        }
+        let mut pod = slim.pod.clone();
+        remember_readiness(&mut pod, same.map(|known| &known.pod), now);
+        let deleting = same.is_some_and(|known| known.deleting) && !pod.terminating;
+        pod.terminating |= deleting;
+        let shown = shown || same.is_some_and(|known| known.shown);
+        let known = Known { pod, version, owner: slim.owner.clone(), shown, deleting };
+        let news = before.is_none_or(|before| before.pod != known.pod);
+        if let Some(old) = before.map(|known| known.pod.uid.clone()) {
+            self.uids.remove(&old);
+        }
+        self.uids.insert(known.pod.uid.clone(), key.clone());
+        self.pods.insert(key, known);
+        news
+    }
+
+    /// A pod is gone.
+    pub fn gone(&mut self, uid: &Uid) -> bool {
+        let Some(key) = self.uids.remove(uid) else { return false };
+        self.pods.remove(&key).is_some()
+    }
+
+    /// A list begins.
+    pub fn begin_list(&mut self) {
+        self.listing = Some(Vec::new());
+    }
+
+    /// A pod is on the list.
+    pub fn list(&mut self, slim: SlimPod) {
+        self.listing.get_or_insert_default().push(slim);
+    }
+
+    /// The list is complete: what is not on it is gone, except for what we wrote ourselves and the watch has not
+    /// shown yet, because the list may be older. Returns those, to be asked for.
+    pub fn end_list(&mut self, now: Time) -> Vec<(String, Uid)> {
+        let listed = self.listing.take().unwrap_or_default();
+        let is_listed: std::collections::HashSet<&Uid> = listed.iter().map(|slim| &slim.pod.uid).collect();
+        let missing = |known: &Known| !is_listed.contains(&known.pod.uid);
+        let lost: Vec<Uid> = self
+            .pods
+            .values()
+            .filter(|known| known.shown && missing(known))
+            .map(|known| known.pod.uid.clone())
+            .collect();
+        let doubtful = self
+            .pods
+            .iter()
+            .filter(|(_, known)| !known.shown && !known.pod.in_flight && missing(known))
+            .map(|(key, known)| (key.3.clone(), known.pod.uid.clone()))
+            .collect();
+        for uid in &lost {
+            self.gone(uid);
+        }
+        for slim in &listed {
+            self.see(slim, true, now);
+        }
+        doubtful
+    }
+
+    /// We are about to create a pod.
+    pub fn creating(&mut self, place: Place, name: String, owner: &Uid, pod: Pod) {
+        let key = (place, pod.member.clone(), pod.index, name);
+        let pod = Pod { in_flight: true, ..pod };
+        let owner = Some(owner.clone());
+        self.pods.entry(key).or_insert(Known { pod, version: 0, owner, shown: false, deleting: false });
+    }
+
+    /// Nothing came of a create.
+    pub fn not_created(&mut self, place: &Place, member: &MemberName, index: u32, name: &str) {
+        let key = (place.clone(), member.clone(), index, name.to_owned());
+        if self.pods.get(&key).is_some_and(|known| known.pod.in_flight) {
+            self.pods.remove(&key);
+        }
+    }
+
+    /// We are about to delete a pod.
+    pub fn deleting(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid)
+            && !known.pod.terminating
+        {
+            known.pod.terminating = true;
+            known.deleting = true;
+        }
+    }
+
+    /// Whether a pod is ready, as far as is known.
+    pub fn is_ready(&self, uid: &Uid) -> bool {
+        let known = self.uids.get(uid).and_then(|key| self.pods.get(key));
+        known.is_some_and(|known| known.pod.is_ready())
+    }
+
+    /// We are about to lift the gate of a pod.
+    pub fn ungating(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid) {
+            known.pod.gated = false;
+        }
+    }
+
+    /// Nothing came of that.
+    pub fn not_ungated(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid) {
+            known.pod.gated = true;
+        }
+    }
+
+    /// Nothing came of a delete.
+    pub fn not_deleted(&mut self, uid: &Uid) {
+        if let Some(known) = self.known_mut(uid)
+            && known.deleting
+        {
+            known.pod.terminating = false;
+            known.deleting = false;
+        }
+    }
+
+    fn known_mut(&mut self, uid: &Uid) -> Option<&mut Known> {
+        let key = self.uids.get(uid)?;
+        self.pods.get_mut(key)
+    }
+}
+
+/// Keeps what the API does not say: the very moment of a change, and that a pod had been ready.
+fn remember_readiness(pod: &mut Pod, before: Option<&Pod>, now: Time) {
+    let was_ready = before.and_then(|before| before.ready);
+    match pod.ready {
+        Some(since) => pod.ready = Some(was_ready.unwrap_or_else(|| since.min(now))),
+        None => {
+            let turned = was_ready.map(|_| pod.unready.map_or(now, |at| at.min(now)));
+            let earlier = before.and_then(|before| before.unready);
+            pod.unready = turned.or(earlier).or(pod.unready);
+        }
+    }
+}

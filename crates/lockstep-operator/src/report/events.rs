@@ -1,0 +1,121 @@
+//! Events: every transition of a set, in the words of its status. Pure.
+
+use std::collections::BTreeSet;
+
+use lockstep_api::status::{BlockedStatus, LockstepSetStatus};
+
+/// Something worth an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// It needs somebody's eye.
+    pub warning: bool,
+    /// In one word.
+    pub reason: String,
+    /// In a sentence.
+    pub message: String,
+}
+
+/// Waits that pass by themselves: status shows them, an event for each would drown the others.
+const ORDINARY: [&str; 10] = [
+    "NotReadyYet",
+    "StepNotReady",
+    "SkewHeld",
+    "BudgetExhausted",
+    "GroupsExhausted",
+    "WaitingForTermination",
+    "Unproven",
+    "ScalingHeld",
+    "StartOrder",
+    "GangNotScheduled",
+];
+
+/// What happened between two statuses.
+pub fn notes(before: &LockstepSetStatus, after: &LockstepSetStatus) -> Vec<Note> {
+    let mut notes = Vec::new();
+    note_phase(before, after, &mut notes);
+    note_groups(before, after, &mut notes);
+    note_steps(before, after, &mut notes);
+    note_blocks(before, after, &mut notes);
+    note_restarts(before, after, &mut notes);
+    notes
+}
+
+fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    let (was, is) = (before.rollout.phase.as_str(), after.rollout.phase.as_str());
+    let update = &after.revision.update;
+    if before.revision.update != *update && !update.is_empty() {
+        let from = before.revision.stable.as_deref().map(|old| format!(" from {old}")).unwrap_or_default();
+        notes.push(Note {
+            warning: false,
+            reason: "RolloutStarted".into(),
+            message: format!("rolls{from} to {update}"),
+        });
+    }
+    if was == is {
+        return;
+    }
+    let why = after.rollout.blocked.first().map(|first| first.message.as_str()).unwrap_or_default();
+    let message = match is {
+        "Complete" => format!("everything is at {update} and available"),
+        "PartitionReached" => "what may move has moved; the partition keeps the rest".to_owned(),
+        "RolledBack" => "back at the stable revision".to_owned(),
+        "RollingBack" => format!("goes back to {update}"),
+        _ => why.to_owned(),
+    };
+    let warning = matches!(is, "Stalled" | "RollingBack" | "RolledBack");
+    notes.push(Note { warning, reason: is.to_owned(), message });
+}
+
+fn note_groups(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    let set =
+        |status: &LockstepSetStatus| status.rollout.groups_in_update.iter().copied().collect::<BTreeSet<_>>();
+    let (was, is) = (set(before), set(after));
+    for group in is.difference(&was) {
+        let message = format!("group {group} is being updated");
+        notes.push(Note { warning: false, reason: "GroupOpened".into(), message });
+    }
+    for group in was.difference(&is) {
+        let message = format!("group {group} is no longer being updated");
+        notes.push(Note { warning: false, reason: "GroupDone".into(), message });
+    }
+}
+
+fn note_steps(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    for rule in &after.rollout.coordination {
+        let (Some(step), Some(of)) = (rule.step, rule.of) else { continue };
+        let earlier =
+            before.rollout.coordination.iter().find(|it| it.rule == rule.rule && it.group == rule.group);
+        if earlier.and_then(|earlier| earlier.step) != Some(step) {
+            let message = format!("group {}, {} step {step}/{of}: {}", rule.group, rule.rule, rule.text);
+            notes.push(Note { warning: false, reason: "Step".into(), message });
+        }
+    }
+}
+
+fn note_blocks(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    let same = |a: &BlockedStatus, b: &BlockedStatus| a.what == b.what && a.reason == b.reason;
+    for block in &after.rollout.blocked {
+        let known = before.rollout.blocked.iter().any(|earlier| same(earlier, block));
+        if !known && !ORDINARY.contains(&block.reason.as_str()) {
+            let warning = !matches!(
+                block.reason.as_str(),
+                "PauseStep" | "Paused" | "OnDelete" | "BatchNotReady" | "RoleRemoval"
+            );
+            notes.push(Note {
+                warning,
+                reason: block.reason.clone(),
+                message: format!("{}: {}", block.what, block.message),
+            });
+        }
+    }
+}
+
+fn note_restarts(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    for restart in &after.restarts {
+        let earlier = before.restarts.iter().find(|earlier| earlier.what == restart.what);
+        if earlier.map_or(0, |earlier| earlier.count) < restart.count {
+            let message = format!("{} is restarted as a whole, {} in a row", restart.what, restart.count);
+            notes.push(Note { warning: true, reason: "Restarted".into(), message });
+        }
+    }
+}

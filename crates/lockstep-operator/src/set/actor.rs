@@ -1,0 +1,309 @@
+//! The actor of one set: looks, lets the engine plan, acts, reports, and waits for the bell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use kube::runtime::events::Recorder;
+use lockstep_api::status::LockstepSetStatus;
+use lockstep_core::model::Spec;
+use lockstep_core::names::Uid;
+use lockstep_core::plan::{Plan, plan};
+use lockstep_core::snapshot::Memory;
+use lockstep_core::time::Time;
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::desk::Handle;
+use super::keep::{Keeper, scaled};
+use super::pace::{Backoff, Pace};
+use super::wish::{Checked, Wish};
+use crate::act::{ActError, Hand};
+use crate::observe::{Sources, snapshot};
+use crate::report::{Report, Trouble, invalid};
+
+/// News that arrive together are looked at together.
+const GATHER: Duration = Duration::from_millis(2);
+
+/// What every actor has.
+pub struct Context {
+    /// The way to the API server.
+    pub client: Client,
+    /// Whether we still may write.
+    pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Where events go.
+    pub events: Recorder,
+}
+
+/// The actor of one set.
+pub struct Actor {
+    pub(super) context: Arc<Context>,
+    pub(super) handle: Arc<Handle>,
+    pub(super) hand: Hand,
+    pub(super) owner: Uid,
+    /// What the last plan asked to be remembered; newer than what is written, never older.
+    memory: Memory,
+    /// The memory as it stands in the API server, and as it was written there.
+    pub(super) stored: Memory,
+    pub(super) written: Value,
+    /// The state of the object that was looked at last.
+    seen: u64,
+    /// What was last said.
+    pub(super) said: LockstepSetStatus,
+    pub(super) said_at: Option<Instant>,
+    pub(super) saying: bool,
+    pub(super) pace: Pace<Done>,
+    pub(super) jobs: JoinSet<Done>,
+    pub(super) creates: Backoff,
+    pub(super) deletes: Backoff,
+    pub(super) upkeep: Backoff,
+    pub(super) troubles: BTreeMap<Kind, Trouble>,
+    wake: Option<Time>,
+}
+
+/// What a write was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A pod was to be created.
+    Create,
+    /// Pods were to be deleted.
+    Delete,
+    /// A gate was to be lifted.
+    Ungate,
+    /// Something beside the pods was to be written.
+    Upkeep,
+    /// The status was to be written.
+    Status,
+    /// An event was to be sent, or a doubt to be cleared.
+    Aside,
+}
+
+/// What became of a write.
+#[derive(Debug)]
+pub struct Done {
+    /// What it was for.
+    pub kind: Kind,
+    /// Whether it was done.
+    pub result: Result<(), ActError>,
+}
+
+/// Whether an actor goes on.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Wait,
+    Stop,
+}
+
+impl Actor {
+    /// An actor for a set that is there.
+    pub fn new(context: Arc<Context>, handle: Arc<Handle>, wish: &Wish) -> Self {
+        let hand = Hand::new(context.client.clone(), &wish.set.namespace);
+        Self {
+            context,
+            handle,
+            hand,
+            owner: Uid::new(&wish.set.uid),
+            memory: wish.memory(),
+            stored: wish.memory(),
+            written: wish.status.memory.clone(),
+            seen: 0,
+            said: wish.status.clone(),
+            said_at: None,
+            saying: false,
+            pace: Pace::default(),
+            jobs: JoinSet::new(),
+            creates: Backoff::default(),
+            deletes: Backoff::default(),
+            upkeep: Backoff::default(),
+            troubles: BTreeMap::new(),
+            wake: None,
+        }
+    }
+
+    /// Looks after the set until it is gone or another has taken its name.
+    pub async fn run(mut self) {
+        while self.turn().await == Next::Wait {
+            self.wait().await;
+        }
+    }
+
+    /// Waits until something happens, and a moment longer for what happens together with it.
+    async fn wait(&mut self) {
+        let sleep = self.wake.map(|at| Duration::from_millis(at.since(now()).0));
+        tokio::select! {
+            () = self.handle.bell.notified() => {}
+            Some(done) = self.jobs.join_next() => self.ended(done),
+            () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)), if sleep.is_some() => return,
+        }
+        tokio::time::sleep(GATHER).await;
+        while let Some(done) = self.jobs.try_join_next() {
+            self.ended(done);
+        }
+    }
+
+    /// Looks once, and does what is to be done.
+    async fn turn(&mut self) -> Next {
+        let Some(wish) = self.handle.desk().wish.clone() else { return Next::Stop };
+        if wish.set.uid != self.owner.as_str() {
+            return Next::Stop;
+        }
+        self.wake = None;
+        if wish.deleting || !(self.context.sure)() {
+            return Next::Wait;
+        }
+        self.adopt(&wish);
+        match &wish.parsed {
+            Ok(checked) => self.look(&wish, &Arc::clone(checked)).await,
+            Err(problems) => {
+                let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                let status = invalid(&wish, lines.join("\n"), now());
+                self.say(&wish, status);
+            }
+        }
+        Next::Wait
+    }
+
+    async fn look(&mut self, wish: &Arc<Wish>, checked: &Checked) {
+        if let Some(until) = self.upkeep.holds(now()) {
+            self.wake_at(until);
+        } else if let Err(error) = self.keep(wish, checked).await {
+            // Nothing is built from a revision that is not stored.
+            self.failed(Kind::Upkeep, error);
+        }
+        let spec = scaled(&checked.spec, &self.handle);
+        let plan = self.plan(&spec, wish);
+        let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
+        let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };
+        let status = report.status();
+        self.wake = plan.wake.into_iter().chain(self.wake).min();
+        let urgent = is_urgent(&self.stored, &plan.memory);
+        self.memory.clone_from(&plan.memory);
+        if urgent {
+            match self.say_first(wish, &status).await {
+                Ok(true) => {}
+                // The set is another by now: look again.
+                Ok(false) => return self.handle.bell.notify_one(),
+                Err(error) => return self.not_said(error),
+            }
+        } else {
+            self.say(wish, status);
+        }
+        self.act(wish, &spec, &plan).await;
+        if plan.actions.is_empty() {
+            self.tidy(wish, checked, &spec, &plan).await;
+        }
+    }
+
+    fn plan(&self, spec: &Spec, wish: &Wish) -> Plan {
+        let snapshot = {
+            let desk = self.handle.desk();
+            let placed = desk.placed();
+            let sources = Sources { history: &desk.history, memory: &self.memory, placed: &placed };
+            let owner = Uid::new(&wish.set.uid);
+            let pods = desk.view.pods(&owner).map(|((place, ..), known)| (place, &known.pod));
+            snapshot(pods, sources)
+        };
+        plan(spec, &snapshot, now())
+    }
+
+    /// Takes over a memory that somebody else wrote: a person who promoted, aborted or retried.
+    fn adopt(&mut self, wish: &Wish) {
+        if wish.version == self.seen {
+            return;
+        }
+        self.seen = wish.version;
+        if wish.status.memory != self.written {
+            self.memory = wish.memory();
+            self.stored.clone_from(&self.memory);
+            self.written = wish.status.memory.clone();
+            self.said = wish.status.clone();
+        }
+    }
+
+    /// Whatever stands in the API server is looked at as new.
+    pub(super) fn forget_seen(&mut self) {
+        self.seen = 0;
+    }
+
+    async fn keep(&mut self, wish: &Wish, checked: &Checked) -> Result<(), ActError> {
+        let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
+        keeper.revision(&checked.parsed.set).await?;
+        keeper.services(&checked.parsed.set, &checked.spec).await?;
+        keeper.scales(&checked.spec).await?;
+        self.upkeep.succeeded();
+        self.troubles.remove(&Kind::Upkeep);
+        Ok(())
+    }
+
+    /// What has time until there is nothing else to do.
+    async fn tidy(&mut self, wish: &Wish, checked: &Checked, spec: &Spec, plan: &Plan) {
+        if self.upkeep.holds(now()).is_some() {
+            return;
+        }
+        let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
+        let limit = checked.parsed.set.spec.revision_history_limit;
+        let tidied = async {
+            keeper.scale_statuses(spec).await?;
+            keeper.remove_gangs(spec.gang.scheduler, plan).await?;
+            keeper.forget_revisions(limit, plan).await
+        };
+        if let Err(error) = tidied.await {
+            self.failed(Kind::Upkeep, error);
+        }
+    }
+
+    /// A write failed: say so, and wait before the next of its kind.
+    pub(super) fn failed(&mut self, kind: Kind, error: ActError) {
+        let now = now();
+        tracing::warn!(set = %self.said.selector, ?kind, %error, "a write failed");
+        match kind {
+            Kind::Create => self.creates.failed(now),
+            Kind::Delete | Kind::Ungate => self.deletes.failed(now),
+            Kind::Upkeep | Kind::Status => self.upkeep.failed(now),
+            Kind::Aside => return,
+        }
+        let reason = match kind {
+            Kind::Create => "CreateFailed",
+            Kind::Delete => "DeleteFailed",
+            Kind::Ungate => "UngateFailed",
+            Kind::Upkeep | Kind::Status | Kind::Aside => "WriteFailed",
+        };
+        let since = self.troubles.get(&kind).map_or(now, |known| known.since);
+        self.troubles.insert(kind, Trouble { reason, message: error.to_string(), since });
+        for backoff in [self.creates, self.deletes, self.upkeep] {
+            if let Some(until) = backoff.holds(now) {
+                self.wake_at(until);
+            }
+        }
+    }
+
+    pub(super) fn wake_at(&mut self, time: Time) {
+        self.wake = Some(self.wake.map_or(time, |wake| wake.min(time)));
+    }
+}
+
+/// What must be stored before anything is done that relies on it: which life of a group pods are born into, what is
+/// stable, who aborted, what was restarted and when. The rest may be written later, and be lost.
+fn is_urgent(written: &Memory, planned: &Memory) -> bool {
+    let stable = |memory: &Memory| {
+        memory.roles.iter().map(|(name, role)| (name.clone(), role.stable)).collect::<Vec<_>>()
+    };
+    let lives = |memory: &Memory| {
+        let life = |(group, known): (&u32, &lockstep_core::snapshot::GroupMemory)| {
+            (*group, known.incarnation, known.rebuilding)
+        };
+        memory.groups.iter().map(life).collect::<Vec<_>>()
+    };
+    stable(written) != stable(planned)
+        || lives(written) != lives(planned)
+        || written.complete != planned.complete
+        || written.overridden != planned.overridden
+        || written.restarts != planned.restarts
+}
+
+/// The time of day.
+pub(crate) fn now() -> Time {
+    Time(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default())
+}

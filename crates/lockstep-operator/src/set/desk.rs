@@ -1,0 +1,100 @@
+//! Everything that is known of one set, under one lock, with a bell that rings when something changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lockstep_core::names::RoleName;
+use tokio::sync::Notify;
+
+use super::wish::Wish;
+use crate::observe::{History, View};
+
+/// What is known of one set.
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// The set itself; nothing before it is seen and after it is gone.
+    pub wish: Option<Arc<Wish>>,
+    /// Its pods.
+    pub view: View,
+    /// Its stored revisions.
+    pub history: History,
+    /// The scales of its roles, by the objects' names.
+    pub scales: BTreeMap<String, ScaleKnown>,
+    /// Its gangs, by the objects' names.
+    pub gangs: BTreeMap<String, GangKnown>,
+    /// Its headless services.
+    pub services: BTreeSet<String>,
+}
+
+/// The scale of a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScaleKnown {
+    /// The role.
+    pub role: RoleName,
+    /// How many instances in each group.
+    pub replicas: u32,
+    /// The number of the set's spec that was last taken over.
+    pub taken_over: Option<u32>,
+    /// What its status says.
+    pub status: Option<(u32, String)>,
+}
+
+/// A gang.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GangKnown {
+    /// Its group.
+    pub group: u32,
+    /// The incarnation of its group.
+    pub incarnation: u32,
+    /// It is a base gang.
+    pub base: bool,
+    /// What was last written of it.
+    pub spec: serde_json::Value,
+    /// The scheduler says that it was placed once.
+    pub placed: bool,
+}
+
+impl Desk {
+    /// Takes a newer state of the set. Returns whether there is anything to look at: not if it is older than what is
+    /// known, as the echo of our own write is.
+    pub fn take(&mut self, wish: Wish) -> bool {
+        let known = self.wish.as_ref().map_or(0, |known| known.version);
+        let other = self.wish.as_ref().is_some_and(|known| known.set.uid != wish.set.uid);
+        if wish.version <= known && !other {
+            return false;
+        }
+        self.wish = Some(Arc::new(wish));
+        true
+    }
+
+    /// Groups whose base gangs were all placed once.
+    pub fn placed(&self) -> BTreeSet<(u32, u32)> {
+        let mut placed = BTreeMap::new();
+        for gang in self.gangs.values().filter(|gang| gang.base) {
+            *placed.entry((gang.group, gang.incarnation)).or_insert(true) &= gang.placed;
+        }
+        placed.into_iter().filter_map(|(group, placed)| placed.then_some(group)).collect()
+    }
+}
+
+/// A desk that watches and an actor share.
+#[derive(Debug, Default)]
+pub struct Handle {
+    desk: Mutex<Desk>,
+    /// Rings when there is something to look at.
+    pub bell: Notify,
+}
+
+impl Handle {
+    /// The desk. Never held across an await.
+    pub fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something and rings if there is something to look at.
+    pub fn change(&self, change: impl FnOnce(&mut Desk) -> bool) {
+        if change(&mut self.desk()) {
+            self.bell.notify_one();
+        }
+    }
+}

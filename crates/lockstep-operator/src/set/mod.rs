@@ -1,0 +1,15 @@
+//! One set: what is known of it, and the actor that looks after it.
+
+mod act;
+mod actor;
+mod desk;
+mod keep;
+mod pace;
+mod say;
+mod wish;
+
+pub(crate) use actor::now;
+pub use actor::{Actor, Context};
+pub use desk::{Desk, GangKnown, Handle, ScaleKnown};
+pub use keep::{read_scale, scale_name, scale_resource};
+pub use wish::{Wish, resource};

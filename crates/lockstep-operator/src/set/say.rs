@@ -1,0 +1,159 @@
+//! Saying where a set stands: one status, written only when it changed and not too often, and events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::runtime::events::{Event, EventType};
+use kube::{Client, Error};
+use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::{API_VERSION, KIND, label};
+use lockstep_core::snapshot::Memory;
+use lockstep_core::time::Millis;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::actor::{Actor, Done, Kind, now};
+use super::desk::Handle;
+use super::wish::{Wish, resource};
+use crate::act::{ActError, SetRef};
+use crate::report::{Note, notes};
+
+/// Statuses that only count on are written this far apart.
+const PERIOD: Duration = Duration::from_secs(1);
+
+impl Actor {
+    /// Says where the set stands, now or a little later, while other things go on.
+    pub(super) fn say(&mut self, wish: &Arc<Wish>, status: LockstepSetStatus) {
+        if status == self.said || self.saying || self.upkeep.holds(now()).is_some() {
+            return;
+        }
+        let since = self.said_at.map(|at| at.elapsed());
+        if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since))
+            && !is_prompt(&self.said, &status)
+        {
+            self.wake_at(now() + Millis(u64::try_from(left.as_millis()).unwrap_or_default()));
+            return;
+        }
+        self.announce(&wish.set, &status);
+        self.saying = true;
+        self.begin(&status);
+        let (client, handle, wish) =
+            (self.context.client.clone(), Arc::clone(&self.handle), Arc::clone(wish));
+        self.jobs.spawn(async move {
+            let result = write(&client, &handle, &wish, &status).await;
+            Done { kind: Kind::Status, result: result.map(drop) }
+        });
+    }
+
+    /// Says where the set stands before anything else is done. Returns whether that still is so.
+    pub(super) async fn say_first(
+        &mut self,
+        wish: &Arc<Wish>,
+        status: &LockstepSetStatus,
+    ) -> Result<bool, ActError> {
+        while self.saying {
+            let Some(done) = self.jobs.join_next().await else { break };
+            self.ended(done);
+        }
+        // What was said meanwhile has moved the object on.
+        let latest = self.handle.desk().wish.clone().unwrap_or_else(|| Arc::clone(wish));
+        if latest.generation != wish.generation {
+            return Ok(false);
+        }
+        self.announce(&wish.set, status);
+        self.begin(status);
+        write(&self.context.client, &self.handle, &latest, status).await
+    }
+
+    /// The status could not be written: what stands in the API server counts again.
+    pub(super) fn not_said(&mut self, error: ActError) {
+        self.written = Value::Null;
+        self.forget_seen();
+        self.failed(Kind::Status, error);
+    }
+
+    fn begin(&mut self, status: &LockstepSetStatus) {
+        self.written = status.memory.clone();
+        self.stored = Memory::deserialize(&self.written).unwrap_or_default();
+        self.said = status.clone();
+        self.said_at = Some(Instant::now());
+    }
+
+    /// Sends events for what has changed, in the words of the status.
+    fn announce(&mut self, set: &SetRef, status: &LockstepSetStatus) {
+        for note in notes(&self.said, status) {
+            let events = self.context.events.clone();
+            let reference = reference(set);
+            self.jobs.spawn(async move {
+                let published = events.publish(&event(note), &reference).await;
+                let result = published.map_err(|error| ActError::of("send an event".to_owned(), error));
+                Done { kind: Kind::Aside, result }
+            });
+        }
+    }
+}
+
+/// Whether somebody waits for this: a spec that was seen, another phase.
+fn is_prompt(said: &LockstepSetStatus, status: &LockstepSetStatus) -> bool {
+    said.observed_generation != status.observed_generation || said.rollout.phase != status.rollout.phase
+}
+
+/// Writes a status, if the object still is in the state the status speaks of. Returns whether it was.
+async fn write(
+    client: &Client,
+    handle: &Handle,
+    wish: &Wish,
+    status: &LockstepSetStatus,
+) -> Result<bool, ActError> {
+    let SetRef { namespace, name, uid } = &wish.set;
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
+    let body = json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": wish.version.to_string()},
+        "status": status,
+    });
+    let parameters = PatchParams::apply(label::FIELD_MANAGER).force();
+    let written = match api.patch_status(name, &parameters, &Patch::Apply(body)).await {
+        Ok(object) => object,
+        // Somebody changed the set meanwhile: take that first.
+        Err(Error::Api(status)) if status.code == 409 => {
+            let found = api.get_opt(name).await;
+            match found.map_err(|error| ActError::of(format!("read set {name}"), error))? {
+                Some(object) => {
+                    handle.change(|desk| desk.take(Wish::read(&object)));
+                    return Ok(false);
+                }
+                None => return Ok(false),
+            }
+        }
+        Err(Error::Api(status)) if status.code == 404 => return Ok(false),
+        Err(error) => return Err(ActError::of(format!("write the status of {name}"), error)),
+    };
+    handle.desk().take(Wish::read(&written));
+    Ok(true)
+}
+
+fn reference(set: &SetRef) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(API_VERSION.to_owned()),
+        kind: Some(KIND.to_owned()),
+        namespace: Some(set.namespace.clone()),
+        name: Some(set.name.clone()),
+        uid: Some(set.uid.clone()),
+        ..ObjectReference::default()
+    }
+}
+
+fn event(note: Note) -> Event {
+    Event {
+        type_: if note.warning { EventType::Warning } else { EventType::Normal },
+        reason: note.reason,
+        note: Some(note.message),
+        action: "Rollout".to_owned(),
+        secondary: None,
+    }
+}

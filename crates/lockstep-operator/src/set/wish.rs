@@ -1,0 +1,82 @@
+//! A set as its user wishes it, and as we last described it.
+
+use std::sync::Arc;
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::{API_VERSION, KIND, Parsed, Problem};
+use lockstep_core::model::Spec;
+use lockstep_core::snapshot::Memory;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::act::SetRef;
+
+/// One state of a set's object.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Which set.
+    pub set: SetRef,
+    /// Which wish: it rises with every change of the spec.
+    pub generation: i64,
+    /// Which state of the object.
+    pub version: u64,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// The spec, checked; or everything that is wrong with it.
+    pub parsed: Result<Arc<Checked>, Vec<Problem>>,
+    /// What was last said of it.
+    pub status: LockstepSetStatus,
+}
+
+/// A spec without errors, and what the engine is to do with it.
+#[derive(Debug)]
+pub struct Checked {
+    /// As read.
+    pub parsed: Parsed,
+    /// As the engine reads it.
+    pub spec: Spec,
+}
+
+/// The resource of sets.
+pub fn resource() -> ApiResource {
+    let (group, version) = API_VERSION.split_once('/').unwrap_or_default();
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, KIND), "lockstepsets")
+}
+
+impl Wish {
+    /// Reads an object as the API server sends it.
+    pub fn read(object: &DynamicObject) -> Self {
+        let metadata = &object.metadata;
+        let name = metadata.name.clone().unwrap_or_default();
+        let namespace = metadata.namespace.clone().unwrap_or_default();
+        let manifest = json!({
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": object.data.get("spec").cloned().unwrap_or_default(),
+        });
+        let parsed = lockstep_api::parse_json(&manifest)
+            .map(|parsed| Arc::new(Checked { spec: lockstep_api::lower(&parsed.set), parsed }));
+        let status = object.data.get("status").map(LockstepSetStatus::deserialize);
+        Self {
+            set: SetRef { namespace, name, uid: metadata.uid.clone().unwrap_or_default() },
+            generation: metadata.generation.unwrap_or_default(),
+            version: metadata.resource_version.as_deref().and_then(|v| v.parse().ok()).unwrap_or_default(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            parsed,
+            status: status.and_then(Result::ok).unwrap_or_default(),
+        }
+    }
+
+    /// What was to be remembered. What cannot be read counts as lost, which may delay and never breaks a promise.
+    pub fn memory(&self) -> Memory {
+        match &self.status.memory {
+            Value::Null => Memory::default(),
+            memory => Memory::deserialize(memory).unwrap_or_else(|error| {
+                tracing::warn!(set = %self.set.name, %error, "the memory in status cannot be read");
+                Memory::default()
+            }),
+        }
+    }
+}
