@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
-use crate::commands::live::args::Live;
+use crate::commands::live::args::{Live, set_name};
+use crate::input::cluster::ClusterArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
 ///
@@ -21,7 +23,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 all is well, 1 wrong input, 2 the rollout cannot finish, 3 a promise was broken.
+Exit codes: 0 all is well, 1 wrong input or an error, 2 the rollout cannot finish, 3 a promise was broken.
+`lockstep status` has its own.
 Start with `lockstep demo`.";
 
 /// The commands.
@@ -41,6 +44,17 @@ pub enum Command {
     /// What talks to a cluster.
     #[command(flatten)]
     Live(Live),
+    /// Write the completion of a shell: `source <(lockstep completion bash)`.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual.
+    Man {
+        /// Write a page per command into this folder.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 const PLAN_EXAMPLES: &str = "\
@@ -48,7 +62,9 @@ Examples:
   lockstep plan -f old.yaml --to new.yaml --ready prefill=8m,decode=6m
   lockstep plan --to new.yaml                        a first start
   lockstep plan -f old.yaml --to new.yaml -o svg > rollout.svg
-  lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state";
+  lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state
+  lockstep plan --live llama                         the same, from what a cluster holds now
+  lockstep plan --live llama --to new.yaml           what applying this would do to it";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:
@@ -67,11 +83,18 @@ pub struct PlanArgs {
     #[arg(short = 'f', long = "from", value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// The manifest that is wished for.
-    #[arg(long, value_name = "FILE", required_unless_present = "snapshot", conflicts_with = "snapshot")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["snapshot", "live"])]
+    #[arg(conflicts_with = "snapshot")]
     pub to: Option<PathBuf>,
     /// An observed state: show what the engine would do now. Needs -f and no --to.
     #[arg(long, value_name = "FILE", requires = "from")]
     pub snapshot: Option<PathBuf>,
+    /// A set in a cluster: what would happen to it next, or with --to, on the way to that.
+    #[arg(long, value_name = "NAME", value_parser = set_name, conflicts_with_all = ["from", "snapshot"])]
+    pub live: Option<String>,
+    /// Where that set is.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// How long things take.
     #[command(flatten)]
     pub pace: Pace,

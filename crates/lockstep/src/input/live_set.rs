@@ -1,7 +1,5 @@
 //! A set as a cluster keeps it: the object, what the operator says of it, what it remembers.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result};
 use kube::ResourceExt;
 use kube::core::DynamicObject;
@@ -12,6 +10,10 @@ use lockstep_core::time::{Millis, Time};
 use serde_json::{Value, json};
 
 use super::complaint::{BadInput, Complaint};
+use super::scales::Scales;
+
+/// The reason of the conditions of a set that cannot be read.
+const INVALID: &str = "InvalidSpec";
 
 /// A set and what the operator says of it.
 #[derive(Debug, Clone)]
@@ -45,7 +47,15 @@ impl LiveSet {
 
     /// Whether the status speaks of the spec as it is now.
     pub fn is_seen(&self) -> bool {
-        self.status.observed_generation >= self.generation() && !self.status.rollout.phase.is_empty()
+        let said = !self.status.rollout.phase.is_empty() || self.refusal().is_some();
+        self.status.observed_generation >= self.generation() && said
+    }
+
+    /// What the operator finds wrong with the spec; then nothing moves, and the rest of the status is old.
+    pub fn refusal(&self) -> Option<&str> {
+        let stalled = self.status.conditions.iter().find(|condition| condition.type_ == "Stalled");
+        let refused = stalled.filter(|stalled| stalled.status == "True" && stalled.reason == INVALID);
+        refused.map(|refused| refused.message.as_str())
     }
 
     /// Which version of the spec this is.
@@ -73,20 +83,15 @@ impl LiveSet {
     }
 
     /// The manifest: the object without what the cluster adds, each role as large as it is scaled to.
-    pub fn manifest(&self, scales: &BTreeMap<String, u32>) -> Value {
+    pub fn manifest(&self, scales: &Scales) -> Value {
         let mut spec = self.spec().clone();
-        for role in spec["roles"].as_array_mut().into_iter().flatten() {
-            let scaled = role["name"].as_str().and_then(|name| scales.get(name)).copied();
-            if let (Some(role), Some(replicas)) = (role.as_object_mut(), scaled) {
-                role.insert("replicas".to_owned(), json!(replicas));
-            }
-        }
+        scales.apply(&mut spec);
         let metadata = json!({"name": self.name, "namespace": self.namespace});
         json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec})
     }
 
     /// The set, checked.
-    pub fn parse(&self, scales: &BTreeMap<String, u32>) -> Result<Parsed, BadInput> {
+    pub fn parse(&self, scales: &Scales) -> Result<Parsed, BadInput> {
         check(&self.name, &self.manifest(scales))
     }
 }
@@ -128,11 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_has_the_size_that_is_wished_for_now() {
-        let manifest = set().manifest(&BTreeMap::from([("prefill".to_owned(), 7)]));
-        assert_eq!(manifest["spec"]["roles"][0]["replicas"], 2);
-        assert_eq!(manifest["spec"]["roles"][1]["replicas"], 7);
+    fn the_manifest_is_without_what_the_cluster_adds() {
+        let manifest = set().manifest(&Scales::default());
+        assert_eq!(manifest["spec"], *set().spec());
         assert_eq!(manifest["metadata"], json!({"name": "llama", "namespace": "ml"}));
+        assert!(manifest.get("status").is_none());
     }
 
     #[test]

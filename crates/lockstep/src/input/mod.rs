@@ -10,6 +10,7 @@ mod memory;
 mod moment;
 pub mod pace;
 mod reader;
+pub mod scales;
 pub mod state_file;
 mod strikes;
 mod units;

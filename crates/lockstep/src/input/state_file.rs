@@ -243,7 +243,9 @@ impl<'a> State<'a> {
     /// Puts the stable revisions into the memory, and the set's revisions onto the pods.
     fn remember(&mut self) {
         let memory = &mut self.snapshot.memory;
-        if !self.stable.is_empty() {
+        // A memory that says it all is left as it is: a state that was dumped is planned as it was.
+        let told = memory.roles.iter().filter_map(|(role, of)| Some((role.clone(), of.stable?))).collect();
+        if self.stable != told {
             let strange = |role: &RoleName| {
                 let of_role = self.snapshot.groups.iter().flat_map(|g| &g.roles).filter(|r| r.role == *role);
                 let pods = of_role.flat_map(|r| &r.instances).flat_map(|i| &i.pods);

@@ -18,13 +18,15 @@ pub enum Ended {
     Stalled,
     /// It went back.
     RolledBack,
+    /// The spec is wrong, and nothing moves.
+    Refused,
 }
 
 impl From<Ended> for Exit {
     fn from(ended: Ended) -> Self {
         match ended {
             Ended::Complete | Ended::PartitionReached => Self::Fine,
-            Ended::Stalled | Ended::RolledBack => Self::Stalled,
+            Ended::Stalled | Ended::RolledBack | Ended::Refused => Self::Stalled,
         }
     }
 }
@@ -33,6 +35,9 @@ impl From<Ended> for Exit {
 pub fn ended(set: &LiveSet, now: Time) -> Option<Ended> {
     if !set.is_seen() {
         return None;
+    }
+    if set.refusal().is_some() {
+        return Some(Ended::Refused);
     }
     match set.status.rollout.phase.as_str() {
         "Complete" => Some(Ended::Complete),
@@ -54,6 +59,11 @@ fn has_time(set: &LiveSet, now: Time) -> bool {
 /// Where it stands.
 pub fn line(set: &LiveSet, now: Time) -> String {
     let (name, status) = (&set.name, &set.status);
+    if set.is_seen()
+        && let Some(why) = set.refusal()
+    {
+        return format!("{name}: the spec is refused, and nothing moves: {why}");
+    }
     if status.rollout.phase.is_empty() {
         return format!("{name}: the operator has not looked at it yet");
     }
@@ -66,7 +76,7 @@ pub fn line(set: &LiveSet, now: Time) -> String {
     let counts = counts(status);
     let waiting = match status.rollout.waiting_for.as_str() {
         "" => String::new(),
-        what => format!("; waiting for {what}"),
+        what => format!("; waiting: {what}"),
     };
     let text = match status.rollout.phase.as_str() {
         "Complete" => format!("complete at {}: {counts}", status.revision.update),
@@ -109,7 +119,7 @@ mod tests {
                 "revision": {"stable": "6f2c9", "update": "a41d0"},
                 "roles": [{"name": "decode", "replicas": 4, "updated": 2, "updatedReady": 2},
                           {"name": "prefill", "replicas": 8, "updated": 3, "updatedReady": 2}],
-                "rollout": {"phase": phase, "waitingFor": "llama-1/prefill-2 to become ready"},
+                "rollout": {"phase": phase, "waitingFor": "prefill-2 is not available yet"},
             },
         });
         LiveSet::of(serde_json::from_value(object).unwrap()).unwrap()
@@ -153,10 +163,23 @@ mod tests {
         assert!(line(&set, NOW).starts_with("llama: tried again"));
     }
 
+    /// What is left of an earlier rollout is no end of this one.
+    #[test]
+    fn a_spec_that_is_refused_is_not_complete() {
+        let mut set = set("Complete");
+        let condition = json!({
+            "type": "Stalled", "status": "True", "reason": "InvalidSpec", "message": "spec.roles: required",
+            "lastTransitionTime": "2026-01-31T12:00:00Z",
+        });
+        set.status.conditions = vec![serde_json::from_value(condition).unwrap()];
+        assert_eq!(ended(&set, NOW).map(Exit::from), Some(Exit::Stalled));
+        assert_eq!(line(&set, NOW), "llama: the spec is refused, and nothing moves: spec.roles: required");
+    }
+
     #[test]
     fn lines() {
         let counts = "5 of 12 instances updated, 4 of them ready; 1 of 2 groups ready";
-        let waiting = "waiting for llama-1/prefill-2 to become ready";
+        let waiting = "waiting: prefill-2 is not available yet";
         for (phase, text) in [
             ("Progressing", format!("llama: progressing: {counts}; {waiting}")),
             ("Complete", format!("llama: complete at a41d0: {counts}")),

@@ -43,7 +43,7 @@ impl Drawing<'_> {
         };
         let waiting = match tree.waiting_for.as_str() {
             "" => String::new(),
-            what => format!("waiting for {what}"),
+            what => format!("waiting: {what}"),
         };
         let ready = format!("{}/{}", tree.ready, tree.replicas);
         let phase = if tree.phase.is_empty() { "Unseen" } else { &tree.phase };

@@ -96,11 +96,14 @@ fn summary(set: &LiveSet, blocked: &[Block]) -> String {
     if !set.is_seen() {
         return format!("The operator has not seen the last change of {name} yet.");
     }
+    if let Some(why) = set.refusal() {
+        return format!("The spec of {name} is refused, and nothing moves until it is mended: {why}.");
+    }
     let since = blocked.first().and_then(|block| block.waited);
     let since = since.map(|waited| format!(" ({waited})")).unwrap_or_default();
     let waiting = match status.rollout.waiting_for.as_str() {
         "" => String::new(),
-        what => format!("Waiting for {what}{since}."),
+        what => format!("Waiting: {what}{since}."),
     };
     let (stable, update) = (status.revision.stable.as_deref(), &status.revision.update);
     let first = match status.rollout.phase.as_str() {
@@ -139,10 +142,10 @@ fn deadline(set: &LiveSet, spec: &Value, now: Time) -> Option<String> {
             };
             Some(format!("Deadline in {}{then}.", deadline.since(now)))
         }
-        ("Stalled", Some(deadline)) => {
-            let name = &set.name;
-            let ago = now.since(deadline);
-            Some(format!("The deadline passed {ago} ago. `lockstep retry {name}` gives it another."))
+        ("Stalled", _) => {
+            let best = set.memory().ok().flatten().and_then(|memory| memory.best)?;
+            let (name, passed) = (&set.name, now.since(best.since + set.progress_deadline()));
+            Some(format!("The deadline passed {passed} ago. `lockstep retry {name}` gives it another."))
         }
         ("Progressing", None) => Some("No deadline runs while it waits on purpose.".to_owned()),
         _ => None,
@@ -245,7 +248,7 @@ mod tests {
         assert_eq!(
             said(&set),
             "\
-Waiting for llama-1/prefill-2 to become ready (41s).
+Waiting: prefill-2 is not available yet (41s).
   llama-1/prefill-1 has waited for 41s: prefill-2 is not available yet; at most 1 of 4 may be unavailable.
     by roles[prefill].updateStrategy.maxUnavailable, which is 1 (NotReadyYet)
     to go on: it goes on by itself once that is ready; `lockstep get llama -n ml` shows the pods
@@ -276,10 +279,14 @@ Waiting for llama-1/prefill-2 to become ready (41s).
         ] {
             assert_eq!(said(&set(phase, "", None, json!([]))), text);
         }
-        let stalled = said(&set("Stalled", "x to become ready", Some("2026-01-31T11:50:00Z"), json!([])));
+        let mut stalled = set("Stalled", "prefill-2 is not available yet", None, json!([]));
+        // The default deadline is ten minutes, so this one passed ten minutes ago.
+        let since = moment(NOW).unwrap().0 - 1_200_000;
+        stalled.status.memory = json!({"best": {"target": "a41d0", "updated": 0, "surge": 0, "pauses": 0,
+                                                "since": since, "started": 0}});
         assert_eq!(
-            stalled,
-            "llama is stalled: nothing was achieved before the deadline. Waiting for x to become ready.\n  \
+            said(&stalled),
+            "llama is stalled: nothing was achieved before the deadline. Waiting: prefill-2 is not available yet.\n  \
              The deadline passed 10m ago. `lockstep retry llama` gives it another.\n"
         );
     }

@@ -39,8 +39,8 @@ pub enum Live {
 }
 
 const STATUS_HELP: &str = "\
-Exit codes: 0 complete or partition reached, 1 error, 2 stalled or rolled back, 3 not at its end within
---timeout. With --no-wait a rollout that is under way is 0.
+Exit codes: 0 complete or partition reached, 1 error, 2 stalled, rolled back or refused, 3 not at its end
+within --timeout. With --no-wait a rollout that is under way is 0.
 
 Examples:
   lockstep status llama --timeout 30m

@@ -1,18 +1,19 @@
 //! Where a set lives: reading it and all that belongs to it, with errors a person can act on.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, anyhow};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use kube::{Api, Client, Error};
-use lockstep_api::{KIND, label};
+use lockstep_api::label;
+use lockstep_operator::observe::SlimPod;
+use lockstep_operator::set::{resource, scale_resource};
 
 use super::revisions::Revisions;
 use crate::input::cluster::ClusterArgs;
 use crate::input::live_set::LiveSet;
+use crate::input::scales::Scales;
 
 /// Who writes: the field manager of everything this program changes.
 pub const FIELD_MANAGER: &str = "lockstep-cli";
@@ -34,12 +35,12 @@ impl Home {
 
     /// The sets of the namespace.
     pub fn sets(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource(KIND, "lockstepsets"))
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource())
     }
 
     /// The sets of all namespaces.
     pub fn all_sets(&self) -> Api<DynamicObject> {
-        Api::all_with(self.client.clone(), &resource(KIND, "lockstepsets"))
+        Api::all_with(self.client.clone(), &resource())
     }
 
     /// The pods of the namespace.
@@ -59,31 +60,40 @@ impl Home {
         Ok(listed.map_err(plain).with_context(|| format!("cannot list the pods of {name}"))?.items)
     }
 
-    /// The stored revisions of a set.
-    pub async fn revisions(&self, set: &LiveSet) -> Result<Revisions> {
-        let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), &self.namespace);
-        let listed = api.list(&of_set(&set.name)).await.map_err(plain);
-        let listed = listed.with_context(|| format!("cannot list the revisions of {}", set.name))?;
-        Revisions::of(set, listed.items)
+    /// The pods of a set as the operator reads them.
+    pub async fn slim_pods_of(&self, name: &str) -> Result<Vec<SlimPod>> {
+        let api: Api<SlimPod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let listed = api.list(&of_set(name)).await;
+        Ok(listed.map_err(plain).with_context(|| format!("cannot list the pods of {name}"))?.items)
     }
 
-    /// How large each role is scaled to; roles nobody scales are left out.
-    pub async fn scales(&self, set: &LiveSet) -> Result<BTreeMap<String, u32>> {
-        let resource = resource("RoleScale", "rolescales");
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
-        let mut scales = BTreeMap::new();
-        let roles = set.spec()["roles"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for role in roles.iter().filter_map(|role| role["name"].as_str()) {
-            let name = format!("{}-{role}", set.name);
+    /// The objects that store revisions of a set. Those of an earlier set of the same name are not this set's.
+    pub async fn stored(&self, set: &LiveSet) -> Result<Vec<ControllerRevision>> {
+        let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), &self.namespace);
+        let listed = api.list(&of_set(&set.name)).await.map_err(plain);
+        let mut listed = listed.with_context(|| format!("cannot list the revisions of {}", set.name))?.items;
+        listed.retain(|stored| {
+            let owners = stored.metadata.owner_references.iter().flatten();
+            owners.into_iter().any(|owner| Some(&owner.uid) == set.object.metadata.uid.as_ref())
+        });
+        Ok(listed)
+    }
+
+    /// The stored revisions of a set.
+    pub async fn revisions(&self, set: &LiveSet) -> Result<Revisions> {
+        Revisions::of(self.stored(set).await?)
+    }
+
+    /// How large each role is scaled to.
+    pub async fn scales(&self, name: &str) -> Result<Scales> {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &self.namespace, &scale_resource());
+        match api.list(&of_set(name)).await {
+            Ok(listed) => Ok(Scales::of(&listed.items)),
             // A cluster without the kind has nothing that is scaled.
-            let found = api.get_opt(&name).await.map_err(plain);
-            let found = found.with_context(|| format!("cannot read rolescale {name}"))?;
-            let replicas = found.and_then(|scale| scale.data["spec"]["replicas"].as_u64());
-            if let Some(replicas) = replicas.and_then(|n| u32::try_from(n).ok()) {
-                scales.insert(role.to_owned(), replicas);
-            }
+            Err(Error::Api(status)) if status.code == 404 => Ok(Scales::default()),
+            Err(error) => Err(plain(error).context(format!("cannot list the scales of {name}"))),
         }
-        Ok(scales)
     }
 
     /// An error of the API server about a set, in kubectl's words.
@@ -128,8 +138,4 @@ pub fn selector(name: &str) -> String {
 
 fn of_set(name: &str) -> ListParams {
     ListParams::default().labels(&selector(name))
-}
-
-fn resource(kind: &str, plural: &str) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("lockstep.dev", "v1alpha1", kind), plural)
 }

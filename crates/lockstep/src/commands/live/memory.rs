@@ -21,7 +21,7 @@ pub async fn change<T>(
 ) -> Result<T> {
     for _ in 0..ATTEMPTS {
         let mut set = home.set(name).await?;
-        let scales = home.scales(&set).await?;
+        let scales = home.scales(name).await?;
         let spec = lockstep_api::lower(&set.parse(&scales)?.set);
         let memory = set.memory()?;
         let mut memory = memory.with_context(|| {

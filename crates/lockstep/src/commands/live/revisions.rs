@@ -9,7 +9,7 @@ use lockstep_api::label;
 use lockstep_api::stored::StoredSet;
 use lockstep_core::time::Time;
 
-use crate::input::live_set::{LiveSet, at};
+use crate::input::live_set::at;
 
 /// A stored revision.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,14 +29,9 @@ pub struct StoredRevision {
 pub struct Revisions(pub Vec<StoredRevision>);
 
 impl Revisions {
-    /// Reads what is stored. Revisions of an earlier set of the same name are not this set's.
-    pub fn of(set: &LiveSet, stored: Vec<ControllerRevision>) -> Result<Self> {
-        let mine = |revision: &ControllerRevision| {
-            let owners = revision.metadata.owner_references.as_deref().unwrap_or_default();
-            owners.iter().any(|owner| Some(&owner.uid) == set.object.metadata.uid.as_ref())
-        };
-        let read = stored.into_iter().filter(mine).map(StoredRevision::read);
-        let mut all = read.collect::<Result<Vec<_>>>()?;
+    /// Reads what is stored.
+    pub fn of(stored: Vec<ControllerRevision>) -> Result<Self> {
+        let mut all = stored.into_iter().map(StoredRevision::read).collect::<Result<Vec<_>>>()?;
         all.sort_by_key(|revision| revision.number);
         Ok(Self(all))
     }

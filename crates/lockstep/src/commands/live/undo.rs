@@ -1,7 +1,5 @@
 //! `lockstep undo`: an earlier revision back into the spec.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, Result, bail};
 use kube::api::{Patch, PatchParams};
 use lockstep_api::stored::StoredSet;
@@ -14,6 +12,7 @@ use super::put_back::{PutBack, put_back};
 use super::revisions::StoredRevision;
 use crate::exit::Exit;
 use crate::input::live_set::{LiveSet, check};
+use crate::input::scales::Scales;
 use crate::screen::Screen;
 use crate::show::{revision_diff, words};
 
@@ -25,7 +24,7 @@ pub async fn run(args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let home = Home::open(&args.set.cluster).await?;
     for _ in 0..ATTEMPTS {
         let set = home.set(&args.set.name).await?;
-        let now = StoredSet::of(&set.parse(&BTreeMap::new())?.set);
+        let now = StoredSet::of(&set.parse(&Scales::default())?.set);
         let revisions = home.revisions(&set).await?;
         let wished = now.revision().to_string();
         let to = match &args.to_revision {
@@ -47,7 +46,7 @@ pub async fn run(args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 
 /// What is written must be accepted, and its roles must have the revisions they had.
 fn prove(set: &LiveSet, to: &StoredRevision, put: &PutBack) -> Result<()> {
-    let mut manifest = set.manifest(&BTreeMap::new());
+    let mut manifest = set.manifest(&Scales::default());
     manifest["spec"]["roles"] = put.roles.clone();
     manifest["spec"]["identity"] = put.identity.clone();
     let after = StoredSet::of(&check(&set.name, &manifest)?.set);
