@@ -1,5 +1,7 @@
 //! Chores of the project: `cargo xtask <chore>`.
 
+mod crdgen;
+
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,6 +29,12 @@ enum Chore {
         /// Which parts: kubernetes, leaderworkerset, kruise, karmada.
         #[arg(default_value = "kubernetes")]
         parts: Vec<Part>,
+    },
+    /// Write the definitions of our kinds to deploy/crds.
+    Crdgen {
+        /// Write nothing; fail if the files are out of date.
+        #[arg(long)]
+        check: bool,
     },
     /// Start a cluster with nodes and keep it until Ctrl-C.
     Cluster {
@@ -68,6 +76,8 @@ async fn main() -> Result<()> {
             }
             Ok(())
         }
+        Chore::Crdgen { check: false } => crdgen::write(),
+        Chore::Crdgen { check: true } => crdgen::check(),
         Chore::Cluster { nodes, gpus, node_grace, gangs } => {
             let group = NodeGroup::new("node", nodes);
             let group =

@@ -53,6 +53,11 @@ pub fn yaml_to_json(text: &str) -> Result<Value, Vec<Problem>> {
     Document::parse(text).map(|document| document.to_json())
 }
 
+/// Writes JSON as one YAML document: always the same text for the same value.
+pub fn json_to_yaml(value: &Value) -> String {
+    yaml::write(value)
+}
+
 fn find_twice(node: &Node, path: &Path, problems: &mut Vec<Problem>) {
     match &node.data {
         Data::Map(entries) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What stands in a template for something that differs from pod to pod.
@@ -12,7 +13,7 @@ pub const PLACEHOLDERS: [&str; 9] =
 /// Names, labels and environment of pods, as templates. `{set}`, `{role}` and `{member}` stand for names,
 /// `{group}`, `{instance}` and `{pod}` for ordinals, `{revision}` for the role's revision, `{leader}` for the
 /// name of the instance's first pod and `{size}` for the number of its pods; `{{` and `}}` for braces.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// The pod's name. Default `{set}-{group}-{role}-{instance}`, and `-{member}-{pod}` after it for instances

@@ -17,7 +17,9 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod bounds;
 mod coordination;
+pub mod crd;
 mod decode;
 mod document;
 mod duration;
@@ -30,6 +32,7 @@ mod parse;
 mod path;
 mod problem;
 pub mod revision;
+pub mod role_scale;
 pub mod status;
 pub mod stored;
 mod valid;
@@ -41,7 +44,7 @@ pub use coordination::{
     AffinityScheduling, BatchMode, Coordination, Pause, PauseStep, Progression, RollingUpdate, Scaling, Step,
     UpdateStep,
 };
-pub use document::{Document, yaml_to_json};
+pub use document::{Document, json_to_yaml, yaml_to_json};
 pub use duration::{Duration, NotADuration};
 pub use identity::Identity;
 pub use lockstep_set::{

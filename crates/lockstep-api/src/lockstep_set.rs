@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 
 use lockstep_core::number::IntOrPercent;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bounds::{A_YEAR, LONGEST_LIST, LONGEST_NAME, MOST, MOST_HISTORY};
 use crate::coordination::Coordination;
+use crate::crd::shapes;
 use crate::duration::Duration;
 use crate::identity::Identity;
 
@@ -55,19 +58,22 @@ pub struct Metadata {
 }
 
 /// What should run, and how it changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LockstepSetSpec {
     /// How many groups. Each group has every role. Default 1.
     #[serde(default = "one")]
+    #[schemars(range(max = MOST))]
     pub replicas: u32,
     /// How groups move from one revision to the next.
     #[serde(default)]
     pub update_strategy: UpdateStrategy,
     /// Rules over several roles, applied inside each group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LONGEST_LIST))]
     pub coordination: Vec<Coordination>,
     /// What a group is made of; at least one role.
+    #[schemars(length(min = 1, max = LONGEST_LIST))]
     pub roles: Vec<Role>,
     /// Scheduling of pods that are of use only together.
     #[serde(default)]
@@ -78,9 +84,11 @@ pub struct LockstepSetSpec {
     /// How long a rollout may go without progress before it counts as stalled. More than the longest
     /// `minReadySeconds`. Default 600.
     #[serde(default = "six_hundred")]
+    #[schemars(range(min = 1, max = A_YEAR))]
     pub progress_deadline_seconds: u32,
     /// How many old revisions are kept to go back to. Default 10.
     #[serde(default = "ten")]
+    #[schemars(range(max = MOST_HISTORY))]
     pub revision_history_limit: u32,
     /// Nothing moves forward while this is true; lost pods still come back as they were.
     #[serde(default)]
@@ -91,7 +99,7 @@ pub struct LockstepSetSpec {
 }
 
 /// How groups move from one revision to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateStrategy {
     /// RollingUpdate opens a group and lets its roles roll inside. GroupRecreate takes a group down as a whole
@@ -101,12 +109,15 @@ pub struct UpdateStrategy {
     pub kind: UpdateType,
     /// How many groups may be unavailable, as a number or a percentage of `replicas` (rounded down). Default 1.
     #[serde(default = "int_one")]
+    #[schemars(schema_with = "shapes::up_to_all")]
     pub max_unavailable: IntOrPercent,
     /// How many groups may stand beyond `replicas`, as a number or a percentage (rounded up). Default 0.
     #[serde(default = "int_zero")]
+    #[schemars(schema_with = "shapes::any_number")]
     pub max_surge: IntOrPercent,
     /// How many groups stay at the old revision, counted from ordinal 0. Default 0.
     #[serde(default = "int_zero")]
+    #[schemars(schema_with = "shapes::up_to_all")]
     pub partition: IntOrPercent,
     /// Which group goes first. Default Descending, so that a partition keeps the low ordinals.
     #[serde(default)]
@@ -126,7 +137,7 @@ impl Default for UpdateStrategy {
 }
 
 /// How groups move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum UpdateType {
     /// Group by group, and inside a group by the strategies of its roles.
     #[default]
@@ -138,7 +149,7 @@ pub enum UpdateType {
 }
 
 /// Which unit goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Order {
     /// The highest ordinal first.
     #[default]
@@ -150,23 +161,28 @@ pub enum Order {
 }
 
 /// One kind of worker in a group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Role {
     /// The role's name, a part of its pods' names.
+    #[schemars(length(max = LONGEST_NAME), regex(pattern = shapes::LABEL))]
     pub name: String,
     /// How many instances in each group. Default 1.
     #[serde(default = "one")]
+    #[schemars(range(max = MOST))]
     pub replicas: u32,
     /// The group is available with this many available instances of the role, as a number or a percentage
     /// (rounded up). Default: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "shapes::up_to_all")]
     pub min_available: Option<IntOrPercent>,
     /// How long an instance must be ready to count as available. Default 0.
     #[serde(default)]
+    #[schemars(range(max = A_YEAR))]
     pub min_ready_seconds: u32,
     /// Roles that must have their `minAvailable` ready, once, before this one starts in a new group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LONGEST_LIST), inner(length(max = LONGEST_NAME)))]
     pub starts_after: Vec<String>,
     /// How instances move from one revision to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,9 +192,11 @@ pub struct Role {
     pub restart_policy: Option<RestartPolicy>,
     /// The pod template: short for one member of one pod, named like the role. Either this or `members`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "shapes::pod_template")]
     pub template: Option<Value>,
     /// What an instance is made of, when it has several pods: say, a leader and three workers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LONGEST_LIST))]
     pub members: Vec<Member>,
 }
 
@@ -218,7 +236,7 @@ impl Role {
 }
 
 /// How instances of a role move from one revision to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleUpdateStrategy {
     /// RollingUpdate or OnDelete. Default RollingUpdate.
@@ -227,13 +245,16 @@ pub struct RoleUpdateStrategy {
     /// How many instances may be unavailable, as a number or a percentage of `replicas` (rounded down).
     /// Default 1.
     #[serde(default = "int_one")]
+    #[schemars(schema_with = "shapes::up_to_all")]
     pub max_unavailable: IntOrPercent,
     /// How many instances may stand beyond `replicas`, as a number or a percentage (rounded up, never more
     /// than `replicas`). Default 0.
     #[serde(default = "int_zero")]
+    #[schemars(schema_with = "shapes::any_number")]
     pub max_surge: IntOrPercent,
     /// How many instances stay at the old revision, counted from ordinal 0. Default 0.
     #[serde(default = "int_zero")]
+    #[schemars(schema_with = "shapes::up_to_all")]
     pub partition: IntOrPercent,
     /// Which instance goes first. Default Descending.
     #[serde(default)]
@@ -248,7 +269,7 @@ impl Default for RoleUpdateStrategy {
 }
 
 /// How instances of a role move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum RoleUpdateType {
     /// Within the limits, instance by instance.
     #[default]
@@ -258,7 +279,7 @@ pub enum RoleUpdateType {
 }
 
 /// What happens when a pod of an instance fails or restarts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartPolicy {
     /// None leaves it to the kubelet, Instance replaces all pods of the instance, Group all instances of the
@@ -267,9 +288,11 @@ pub struct RestartPolicy {
     pub kind: Option<RestartType>,
     /// The delay before the second restart; it doubles from there. The first is at once. Default 30.
     #[serde(default = "thirty")]
+    #[schemars(range(max = A_YEAR))]
     pub base_delay_seconds: u32,
     /// The longest delay. Default 600.
     #[serde(default = "six_hundred")]
+    #[schemars(range(max = A_YEAR))]
     pub max_delay_seconds: u32,
 }
 
@@ -280,7 +303,7 @@ impl Default for RestartPolicy {
 }
 
 /// How much is replaced when a pod fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RestartType {
     /// Nothing; the kubelet restarts containers, and a pod that is gone comes back.
     None,
@@ -291,23 +314,27 @@ pub enum RestartType {
 }
 
 /// Pods of one template inside an instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
     /// The member's name, a part of its pods' names.
+    #[schemars(length(max = LONGEST_NAME), regex(pattern = shapes::LABEL))]
     pub name: String,
     /// How many pods. Default 1.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST))]
     pub count: u32,
     /// How many of them must be ready for the instance to be. Default: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MOST))]
     pub min_available: Option<u32>,
     /// An ordinary pod template.
+    #[schemars(schema_with = "shapes::pod_template")]
     pub template: Value,
 }
 
 /// Scheduling of pods that are of use only together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Gang {
     /// Who schedules gangs: None, PodGroup (Kubernetes' own), PodGang (Grove) or Volcano. Default None.
@@ -320,7 +347,7 @@ pub struct Gang {
 }
 
 /// Who schedules gangs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum GangScheduler {
     /// Nobody: pods are scheduled one by one.
     #[default]
@@ -334,7 +361,7 @@ pub enum GangScheduler {
 }
 
 /// What to do when a rollout is stalled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum OnFailure {
     /// Stay where it is and say why.
     #[default]

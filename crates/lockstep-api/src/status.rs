@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::crd::shapes;
+
 /// What runs, and where the rollout stands.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LockstepSetStatus {
     /// The generation of the spec that everything here speaks of.
@@ -34,14 +37,16 @@ pub struct LockstepSetStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<RestartStatus>,
     /// Ready, Reconciling and Stalled.
+    #[schemars(schema_with = "shapes::conditions")]
     pub conditions: Vec<Condition>,
     /// What the engine has to remember. Not for people.
     #[serde(skip_serializing_if = "Value::is_null")]
+    #[schemars(schema_with = "shapes::memory")]
     pub memory: Value,
 }
 
 /// Two revisions.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevisionStatus {
     /// The last at which everything stood complete.
@@ -52,7 +57,7 @@ pub struct RevisionStatus {
 }
 
 /// The counts of one role over all groups.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoleStatus {
     /// The role.
@@ -74,7 +79,7 @@ pub struct RoleStatus {
 }
 
 /// Where a rollout stands.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RolloutStatus {
     /// Complete, PartitionReached, Progressing, Paused, Stalled, RollingBack or RolledBack.
@@ -100,7 +105,7 @@ pub struct RolloutStatus {
 }
 
 /// Where one rule stands in one group.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CoordinationStatus {
     /// The group.
@@ -118,7 +123,7 @@ pub struct CoordinationStatus {
 }
 
 /// One thing that waits.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BlockedStatus {
     /// What waits: `llama-1/prefill-1`, `llama-1/prefill`, `llama-1` or `llama`.
@@ -135,7 +140,7 @@ pub struct BlockedStatus {
 }
 
 /// Restarts of an instance, or of a whole group.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RestartStatus {
     /// What was restarted: `llama-1/prefill-1` or `llama-1`.

@@ -65,7 +65,9 @@ impl Draft<'_> {
             let ordered = self.spec.roles.iter().any(|role| !role.starts_after.is_empty());
             let sizes = self.spec.roles.iter().filter(|_| ordered).map(|r| (r.name.clone(), r.replicas));
             memory = GroupMemory {
-                incarnation: memory.incarnation.saturating_add(1),
+                // A life that has no pod yet is still to come, however often it is planned.
+                incarnation: memory.incarnation.saturating_add(u32::from(!memory.unborn)),
+                unborn: true,
                 unavailable_since: memory.unavailable_since,
                 opened: memory.opened,
                 reached: memory.reached,
@@ -73,6 +75,8 @@ impl Draft<'_> {
                 start_sizes: sizes.collect(),
                 ..GroupMemory::default()
             };
+        } else {
+            memory.unborn = false;
         }
         memory.incarnation = memory.incarnation.max(1);
         let current = format!("{}/", self.aims.set_target);

@@ -221,6 +221,9 @@ pub struct Reached {
 pub struct GroupMemory {
     /// Which life of the group this is; a label on its pods, stored before the first of them is created.
     pub incarnation: u32,
+    /// No pod of this life has been seen yet.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unborn: bool,
     /// Not available since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable_since: Option<Time>,

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod build;
 pub mod cluster;
 pub mod floor;
+pub mod operator;
 pub mod pki;
 pub mod pods;
 pub mod process;

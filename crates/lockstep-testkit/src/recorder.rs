@@ -8,13 +8,17 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1 as k8s;
 use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
+use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::simulate::trace::{End, Event, Subject, What};
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use self::tape::Tape;
-use crate::workload::Workload;
+use crate::workload::{Kind, Workload};
 
 /// How long nothing may happen for an end to be one.
 const QUIET: Duration = Duration::from_millis(500);
@@ -28,6 +32,7 @@ pub struct Recorder {
     tape: Arc<Mutex<Tape>>,
     news: watch::Receiver<u64>,
     watching: JoinHandle<()>,
+    listening: Option<JoinHandle<()>>,
 }
 
 impl Recorder {
@@ -35,7 +40,8 @@ impl Recorder {
     pub async fn start(client: kube::Client, namespace: &str, workload: &Workload) -> Self {
         let tape = Arc::new(Mutex::new(Tape::new(workload.clone())));
         let (changed, mut news) = watch::channel(0);
-        let pods: Api<k8s::Pod> = Api::namespaced(client, namespace);
+        let heard = changed.clone();
+        let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), namespace);
         let shared = Arc::clone(&tape);
         let watching = tokio::spawn(async move {
             loop {
@@ -50,9 +56,11 @@ impl Recorder {
                 tokio::time::sleep(BREATH).await;
             }
         });
+        let listening = (workload.kind() == Kind::LockstepSet)
+            .then(|| listen(client, namespace, Arc::clone(&tape), heard));
         // Whatever is created from now on is seen.
         let _ = news.wait_for(|n| *n > 0).await;
-        Self { tape, news, watching }
+        Self { tape, news, watching, listening }
     }
 
     /// The wish changes now. Call it before the API server learns of it. Until [`Recorder::wish_is_known`] the
@@ -61,9 +69,9 @@ impl Recorder {
         lock(&self.tape).wish(workload);
     }
 
-    /// The controller has seen the wish.
-    pub fn wish_is_known(&self) {
-        lock(&self.tape).wish_is_known();
+    /// The controller has seen the wish of this generation.
+    pub fn wish_is_known(&self, generation: i64) {
+        lock(&self.tape).wish_is_known(generation);
     }
 
     /// The loss of this pod is the world's doing, not the controller's. Call it before the deed.
@@ -116,7 +124,34 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.watching.abort();
+        if let Some(listening) = &self.listening {
+            listening.abort();
+        }
     }
+}
+
+/// Hears what the operator says of a set.
+fn listen(
+    client: kube::Client,
+    namespace: &str,
+    tape: Arc<Mutex<Tape>>,
+    changed: watch::Sender<u64>,
+) -> JoinHandle<()> {
+    let kind = GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "LockstepSet");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "lockstepsets");
+    let sets: Api<DynamicObject> = Api::namespaced_with(client, namespace, &resource);
+    tokio::spawn(async move {
+        let mut sets = watcher(sets, watcher::Config::default()).applied_objects().boxed();
+        while let Some(set) = sets.next().await {
+            let Ok(set) = set else { continue };
+            let status =
+                set.data.get("status").and_then(|status| LockstepSetStatus::deserialize(status).ok());
+            if let (Some(generation), Some(status)) = (set.metadata.generation, status) {
+                lock(&tape).hear(generation, &status);
+                changed.send_modify(|n| *n += 1);
+            }
+        }
+    })
 }
 
 fn lock(tape: &Mutex<Tape>) -> MutexGuard<'_, Tape> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as k8s;
+use lockstep_api::label;
 use lockstep_core::model::{Member, Role, RoleStrategy, Spec, StrategyKind};
 use lockstep_core::names::{MemberName, RoleName};
 use lockstep_core::number::IntOrPercent;
@@ -70,9 +71,6 @@ pub struct Place {
 impl Workload {
     /// Reads a manifest.
     pub fn read(yaml: &str) -> Result<Self, WorkloadError> {
-        let said = |problems: Vec<lockstep_api::Problem>| {
-            WorkloadError::Invalid(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
-        };
         let manifest = lockstep_api::yaml_to_json(yaml).map_err(said)?;
         let kind = manifest["kind"].as_str().unwrap_or_default();
         let (kind, spec) = match kind {
@@ -102,11 +100,23 @@ impl Workload {
         &self.spec
     }
 
-    /// The revision that will never run, if its template tells the kubelet stand-in that its image is missing.
-    pub fn never_ready(&self) -> Option<Revision> {
-        let annotations = &self.manifest["spec"]["template"]["metadata"]["annotations"];
-        let missing = annotations[format!("{PREFIX}image")] == "missing";
-        self.spec.roles.first().filter(|_| missing).map(|role| role.revision)
+    /// The revisions that will never run, because their templates tell the kubelet stand-in that an image is
+    /// missing.
+    pub fn never_ready(&self) -> Vec<Revision> {
+        let missing =
+            |template: &Value| template["metadata"]["annotations"][format!("{PREFIX}image")] == "missing";
+        match self.kind {
+            Kind::LockstepSet => {
+                let written = self.manifest["spec"]["roles"].as_array().into_iter().flatten();
+                let roles = written.zip(&self.spec.roles);
+                let bad = roles.filter(|(written, _)| templates(written).any(missing));
+                bad.map(|(_, role)| role.revision).collect()
+            }
+            _ if missing(&self.manifest["spec"]["template"]) => {
+                self.spec.roles.iter().map(|role| role.revision).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The promises its controller makes. Without ordinals there is none about them; what Lockstep alone
@@ -122,31 +132,45 @@ impl Workload {
         }
     }
 
-    /// The manifest as it is applied: its pods carry their revision, stay on the nodes of the kubelet
-    /// stand-in, and behave as these annotations tell the stand-in.
-    pub fn to_apply(&self, stand_in: &str, behaviour: &BTreeMap<String, String>) -> Value {
-        let mut manifest = self.manifest.clone();
+    /// The manifest as it is applied.
+    pub fn manifest(&self) -> &Value {
+        &self.manifest
+    }
+
+    /// The same for a cluster: its pods carry their revision, stay on the nodes of the kubelet stand-in, and
+    /// behave as these annotations tell the stand-in.
+    pub fn dressed(
+        &self,
+        stand_in: &str,
+        behaviour: &BTreeMap<String, String>,
+    ) -> Result<Self, WorkloadError> {
+        let mut dressed = self.clone();
         if self.kind == Kind::LockstepSet {
-            return manifest;
+            for role in dressed.manifest["spec"]["roles"].as_array_mut().into_iter().flatten() {
+                for template in templates_mut(role) {
+                    dress(template, stand_in, behaviour);
+                }
+            }
+            let parsed = lockstep_api::parse_json(&dressed.manifest).map_err(said)?;
+            dressed.spec = lockstep_api::lower(&parsed.set);
+            return Ok(dressed);
         }
         let revision = self.spec.roles.first().map(|role| role.revision).unwrap_or_default();
-        let template = &mut manifest["spec"]["template"];
-        let annotations = object(&mut template["metadata"]["annotations"]);
-        annotations.insert(REVISION.to_owned(), json!(revision.as_str()));
-        for (name, value) in behaviour {
-            annotations.entry(name).or_insert_with(|| json!(value));
-        }
-        let selector = object(&mut template["spec"]["nodeSelector"]);
-        selector.insert(STAND_IN.to_owned(), json!(stand_in));
-        template["spec"]["tolerations"] = json!([{"key": STAND_IN, "operator": "Exists"}]);
-        manifest
+        let template = &mut dressed.manifest["spec"]["template"];
+        object(&mut template["metadata"]["annotations"])
+            .insert(REVISION.to_owned(), json!(revision.as_str()));
+        dress(template, stand_in, behaviour);
+        Ok(dressed)
     }
 
     /// Where a pod stands, if it belongs to this workload.
     pub fn place(&self, pod: &k8s::Pod, slots: &mut Slots) -> Option<Place> {
-        let role = self.spec.roles.first()?;
         let owner =
             pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+        if self.kind == Kind::LockstepSet {
+            return (owner.kind == "LockstepSet" && owner.name == self.name()).then(|| by_labels(pod))?;
+        }
+        let role = self.spec.roles.first()?;
         let instance = match self.kind {
             Kind::StatefulSet if owner.kind == "StatefulSet" && owner.name == self.name() => {
                 pod.metadata.name.as_deref()?.strip_prefix(self.name())?.strip_prefix('-')?.parse().ok()?
@@ -163,6 +187,56 @@ impl Workload {
         let set_revision = Revision::of_roles([(&role.name, revision)]);
         Some(Place { of, member, revision, set_revision })
     }
+}
+
+fn said(problems: Vec<lockstep_api::Problem>) -> WorkloadError {
+    WorkloadError::Invalid(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// Where a pod says it stands.
+fn by_labels(pod: &k8s::Pod) -> Option<Place> {
+    let text = |key| pod.metadata.labels.as_ref()?.get(key).map(String::as_str);
+    let of = Subject {
+        group: text(label::GROUP)?.parse().ok()?,
+        role: RoleName::new(text(label::ROLE)?),
+        instance: text(label::INSTANCE)?.parse().ok()?,
+    };
+    let member = MemberName::new(text(label::MEMBER)?);
+    let revision = text(label::REVISION)?.parse().ok()?;
+    let set_revision = text(label::SET_REVISION)?.parse().ok()?;
+    Some(Place { of, member, revision, set_revision })
+}
+
+/// The pod templates of a role.
+fn templates(role: &Value) -> impl Iterator<Item = &Value> {
+    let members = role["members"].as_array().into_iter().flatten();
+    role.get("template").into_iter().chain(members.filter_map(|member| member.get("template")))
+}
+
+fn templates_mut(role: &mut Value) -> Vec<&mut Value> {
+    let Some(fields) = role.as_object_mut() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, value) in fields {
+        match name.as_str() {
+            "template" => found.push(value),
+            "members" => {
+                let members = value.as_array_mut().into_iter().flatten();
+                found.extend(members.filter_map(|member| member.get_mut("template")));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn dress(template: &mut Value, stand_in: &str, behaviour: &BTreeMap<String, String>) {
+    let annotations = object(&mut template["metadata"]["annotations"]);
+    for (name, value) in behaviour {
+        annotations.entry(name).or_insert_with(|| json!(value));
+    }
+    let selector = object(&mut template["spec"]["nodeSelector"]);
+    selector.insert(STAND_IN.to_owned(), json!(stand_in));
+    template["spec"]["tolerations"] = json!([{"key": STAND_IN, "operator": "Exists"}]);
 }
 
 /// Numbers for pods that have none: the lowest that is free.

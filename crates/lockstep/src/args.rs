@@ -7,7 +7,10 @@ use clap_complete::Shell;
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
+use crate::commands::install::InstallArgs;
 use crate::commands::live::args::{Live, set_name};
+use crate::commands::operator::OperatorArgs;
+use crate::commands::uninstall::UninstallArgs;
 use crate::input::cluster::ClusterArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
@@ -55,7 +58,17 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// Run the operator: look after the LockstepSets of a cluster.
+    Operator(OperatorArgs),
+    /// Install the operator, or bring an older one up to date.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Install(InstallArgs),
+    /// Remove the operator. Sets and their pods stay as they are.
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Uninstall(UninstallArgs),
 }
+
+const OPERATOR_NAMESPACE: &str = "The operator's namespace [default: lockstep-system]";
 
 const PLAN_EXAMPLES: &str = "\
 Examples:

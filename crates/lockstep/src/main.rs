@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+mod install;
 mod screen;
 mod show;
 mod story;

@@ -5,14 +5,12 @@ use std::ops::RangeInclusive;
 
 use lockstep_core::number::IntOrPercent;
 
+use crate::bounds::{LONGEST_LIST, MOST};
 use crate::duration::{Duration, NotADuration};
 use crate::findings::Findings;
 use crate::path::Path;
 use crate::words::{join_or, nearest};
 use crate::yaml::{Data, Entry, Node};
-
-/// No list of ours is of use beyond this, and checks compare items with each other.
-const LONGEST_LIST: usize = 1000;
 
 /// A value and where it stands.
 #[derive(Clone)]
@@ -66,10 +64,9 @@ impl<'a> Place<'a> {
             _ => None,
         };
         match value {
-            Some(IntOrPercent::Int(n)) if n > super::set::MOST => self.refuse(
-                found,
-                &format!("must be a whole number from 0 to {} or a percentage", super::set::MOST),
-            ),
+            Some(IntOrPercent::Int(n)) if n > MOST => {
+                self.refuse(found, &format!("must be a whole number from 0 to {} or a percentage", MOST))
+            }
             Some(IntOrPercent::Percent(p)) if most.is_some_and(|most| p > most) => {
                 self.refuse_number(found, most)
             }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::reader::{Choice, Place, report_twice_below};
-use super::set::{A_YEAR, MOST, limits};
+use super::set::limits;
+use crate::bounds::{A_YEAR, MOST};
 use crate::findings::Findings;
 use crate::lockstep_set::{
     Member, RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockstep_core::number::IntOrPercent;
 
 use super::reader::{Choice, Place};
-use super::set::MOST;
+use crate::bounds::MOST;
 use crate::coordination::{
     AffinityScheduling, BatchMode, Coordination, Pause, PauseStep, Progression, RollingUpdate, Scaling, Step,
     UpdateStep,

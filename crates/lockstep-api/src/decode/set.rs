@@ -6,6 +6,7 @@ use serde_json::Map;
 
 use super::reader::{Choice, Object, Place};
 use super::{role, rules};
+use crate::bounds::{A_YEAR, MOST, MOST_HISTORY};
 use crate::findings::Findings;
 use crate::identity::Identity;
 use crate::lockstep_set::{
@@ -14,12 +15,6 @@ use crate::lockstep_set::{
 };
 use crate::path::Path;
 use crate::yaml::Node;
-
-/// The largest count accepted anywhere.
-pub(super) const MOST: u32 = 100_000;
-/// A year, in seconds.
-pub(super) const A_YEAR: u32 = 31_536_000;
-const MOST_HISTORY: u32 = 1000;
 
 /// Fields of an object's metadata that Kubernetes keeps for itself.
 const FOREIGN_METADATA: [&str; 11] = [

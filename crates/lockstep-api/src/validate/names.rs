@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+pub(super) use crate::bounds::LONGEST_NAME as LONGEST;
+
 use super::{role_path, rule_path};
 use crate::findings::Findings;
 use crate::identity::{Values, default_pod_name, expand};
 use crate::lockstep_set::{LockstepSet, Role};
 use crate::path::Path;
 
-/// The longest pod name: it is a host name too.
-pub(super) const LONGEST: usize = 63;
 const FORM: &str = "must be lower case letters, digits and '-', starting and ending with a letter or digit";
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {

@@ -2,12 +2,14 @@
 
 mod load;
 mod scalar;
+mod write;
 
 use serde_json::{Map, Number, Value};
 
 use crate::path::{Path, Segment};
 
 pub(crate) use load::documents;
+pub(crate) use write::write;
 
 /// A value and the line it starts at; 0 when it did not come from text.
 #[derive(Debug, Clone)]

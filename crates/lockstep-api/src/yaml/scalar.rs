@@ -29,7 +29,7 @@ pub(super) fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> (Dat
     (data, differs.then(|| text.to_owned()))
 }
 
-fn plain(text: &str) -> Data {
+pub(super) fn plain(text: &str) -> Data {
     if NULLS.contains(&text) {
         Data::Null
     } else if TRUE.contains(&text) {

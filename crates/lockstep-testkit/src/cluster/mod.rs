@@ -9,6 +9,7 @@ mod ports;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -101,7 +102,7 @@ impl ClusterError {
         move |source| Self::File { path, source }
     }
 
-    fn access<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
+    pub(crate) fn access<E: std::fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
         let what = what.to_owned();
         move |error| Self::Access { what, reason: error.to_string() }
     }
@@ -236,6 +237,20 @@ impl Cluster {
     /// Where a program of the control plane lies (`kubectl`, say), if the cluster is our own.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         self.ours.as_ref().and_then(|ours| ours.programs.path(name).ok())
+    }
+
+    /// Runs a program beside the control plane, for as long as the cluster is there.
+    pub fn run(&self, program: &Path, arguments: &[String], log: &Path) -> Result<Process, ClusterError> {
+        let ours = self.ours(Component::ApiServer)?;
+        ours.supervisor.spawn(program, arguments, log).map_err(ClusterError::file(program))
+    }
+
+    /// A log file that nobody else writes.
+    pub(crate) fn new_log(&self, name: &str) -> PathBuf {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let dir = self.ours.as_ref().map_or_else(std::env::temp_dir, |ours| ours.dir.clone());
+        dir.join(format!("{name}-{number}.log"))
     }
 
     /// The process id of a component that runs.

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
+use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Role, Spec};
+use lockstep_core::model::{Member, Role, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
@@ -16,7 +17,7 @@ use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
 use crate::pods::{has_condition, is_ready};
-use crate::workload::{Slots, Workload};
+use crate::workload::{Kind, Slots, Workload};
 
 /// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not
 /// know.
@@ -30,12 +31,24 @@ pub(super) struct Seen {
     pub pod: Pod,
 }
 
+/// What a controller that says where it stands said last.
+#[derive(Debug)]
+struct Said {
+    generation: i64,
+    end: Option<End>,
+}
+
 /// What was seen so far, and what of it was written down.
 #[derive(Debug)]
 pub(super) struct Tape {
     started: Instant,
     workload: Workload,
     slots: Slots,
+    /// What an instance of each revision that was ever wished for is made of.
+    layouts: BTreeMap<Revision, Vec<Member>>,
+    targets: BTreeMap<RoleName, Revision>,
+    said: Option<Said>,
+    known_generation: i64,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
     instances: record::Recorder,
@@ -50,6 +63,10 @@ impl Tape {
             started: Instant::now(),
             workload,
             slots: Slots::default(),
+            layouts: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            said: None,
+            known_generation: 0,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
             instances: record::Recorder::default(),
@@ -70,17 +87,53 @@ impl Tape {
 
     pub fn wish(&mut self, workload: &Workload) {
         let before = std::mem::replace(&mut self.workload, workload.clone());
+        for role in &self.workload.spec().roles {
+            self.layouts.insert(role.revision, role.members.clone());
+        }
+        self.targets = revisions(workload.spec());
         self.say_wish(looser(before.spec(), workload.spec()));
     }
 
-    pub fn wish_is_known(&mut self) {
+    pub fn wish_is_known(&mut self, generation: i64) {
+        self.known_generation = generation;
         self.say_wish(self.workload.spec().clone());
     }
 
     /// What is stable the judge finds out for itself.
     fn say_wish(&mut self, spec: Spec) {
-        let targets = revisions(&spec);
+        let targets = self.targets.clone();
         self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable: BTreeMap::new(), lag: LAG })));
+    }
+
+    /// The controller says where it stands. A rollback has other targets than the wish.
+    pub fn hear(&mut self, generation: i64, status: &LockstepSetStatus) {
+        if status.observed_generation < generation || generation < self.known_generation {
+            return;
+        }
+        let rollout = &status.rollout;
+        let waits = rollout
+            .blocked
+            .iter()
+            .any(|block| block.reason == "PauseStep" && !block.message.contains("time is over"));
+        let end = match rollout.phase.as_str() {
+            "Complete" => Some(End::Complete),
+            "PartitionReached" => Some(End::PartitionReached),
+            "RolledBack" => Some(End::RolledBack),
+            "Stalled" => Some(End::Stuck),
+            "Paused" => Some(End::Paused),
+            _ if waits => Some(End::Paused),
+            _ => None,
+        };
+        self.said = Some(Said { generation, end });
+        let targets: BTreeMap<RoleName, Revision> = status
+            .roles
+            .iter()
+            .filter_map(|role| Some((RoleName::new(&role.name), role.revision.update.parse().ok()?)))
+            .collect();
+        if generation == self.known_generation && targets != self.targets && !targets.is_empty() {
+            self.targets = targets;
+            self.say_wish(self.workload.spec().clone());
+        }
     }
 
     pub fn take(&mut self, event: Watched<k8s::Pod>) {
@@ -147,18 +200,17 @@ impl Tape {
     fn look(&mut self, of: &Subject, uid: &str) {
         let now = self.now();
         let spec = self.workload.spec();
-        let role = spec.role(&of.role);
         let pods: Vec<&Pod> =
             self.pods.values().filter(|seen| seen.of == *of).map(|seen| &seen.pod).collect();
-        let members = role.map_or(&[][..], |role| role.members.as_slice());
-        let revision = pods.first().map(|pod| pod.revision);
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
         } else {
-            (By::Engine, why_deleted(spec, of, revision))
+            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied()))
         };
         let events = &mut self.events;
-        self.instances.look(of, &pods, |_| members, cause, now, &mut |mut event| {
+        let layouts = &self.layouts;
+        let members = |revision: Revision| layouts.get(&revision).map_or(&[][..], Vec::as_slice);
+        self.instances.look(of, &pods, members, cause, now, &mut |mut event| {
             // A pod stops being ready by itself; a controller can only delete it.
             if let What::Unready { by, .. } = &mut event.what {
                 *by = By::World;
@@ -167,8 +219,19 @@ impl Tape {
         });
     }
 
-    /// How it has ended, if nothing is on its way.
+    /// How it has ended, if nothing is on its way: by what the pods show, and by what the controller says if it
+    /// says anything.
     pub fn settled(&self) -> Option<End> {
+        if self.workload.kind() != Kind::LockstepSet {
+            return self.shown();
+        }
+        let said = self.said.as_ref().filter(|said| said.generation >= self.known_generation)?.end?;
+        let moving = self.pods.values().any(|seen| seen.pod.terminating);
+        let shown = said != End::Complete || self.shown() == Some(End::Complete);
+        (!moving && shown).then_some(said)
+    }
+
+    fn shown(&self) -> Option<End> {
         let spec = self.workload.spec();
         let wished: u32 =
             spec.roles.iter().map(|role| role.replicas * role.pods()).sum::<u32>() * spec.replicas;
@@ -181,8 +244,7 @@ impl Tape {
         if !still || self.pods.len() != wished as usize {
             return None;
         }
-        let targets = revisions(spec);
-        let at_target = |seen: &Seen| targets.get(&seen.of.role) == Some(&seen.pod.revision);
+        let at_target = |seen: &Seen| self.targets.get(&seen.of.role) == Some(&seen.pod.revision);
         if self.pods.values().all(at_target) {
             return Some(End::Complete);
         }
@@ -217,11 +279,17 @@ fn revisions(spec: &Spec) -> BTreeMap<RoleName, Revision> {
 }
 
 /// A controller does not say why it deletes; what it deleted does.
-fn why_deleted(spec: &Spec, of: &Subject, revision: Option<Revision>) -> &'static str {
-    match spec.role(&of.role) {
-        Some(role) if of.instance >= role.replicas => "Excess",
-        Some(role) if revision == Some(role.revision) => "Repair",
-        _ => "Update",
+fn why_deleted(spec: &Spec, of: &Subject, pods: &[&Pod], target: Option<Revision>) -> &'static str {
+    let Some(role) = spec.role(&of.role) else { return "RoleRemoved" };
+    let broke = pods.iter().any(|pod| pod.failed || pod.restarts > 0);
+    let updated = pods.first().is_some_and(|pod| Some(pod.revision) == target);
+    match () {
+        () if of.group >= spec.replicas => "GroupRemoved",
+        () if of.instance >= role.replicas => "Excess",
+        () if broke => "Restart",
+        () if spec.strategy.kind == StrategyKind::GroupRecreate => "Recreate",
+        () if updated => "Repair",
+        () => "Update",
     }
 }
 
@@ -246,9 +314,15 @@ fn view(pod: &k8s::Pod, before: Option<&Pod>, now: Time) -> Pod {
             .and_then(|status| status.phase.as_deref())
             .is_some_and(|phase| matches!(phase, "Failed" | "Succeeded")),
         terminating: pod.metadata.deletion_timestamp.is_some(),
+        restarts: status.map_or(0, restarts),
         gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
         ..Pod::default()
     }
+}
+
+fn restarts(status: &k8s::PodStatus) -> u32 {
+    let counts = status.container_statuses.iter().flatten().map(|container| container.restart_count);
+    u32::try_from(counts.sum::<i32>()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use lockstep_core::simulate::trace::{End, Event, Subject};
 
 pub use self::verdict::{Verdict, judge};
 use crate::cluster::{Builder, Cluster, ClusterError};
-use crate::workload::{Kind, Workload, WorkloadError};
+use crate::workload::{Workload, WorkloadError};
 
 /// A rollout to be played.
 #[derive(Debug, Clone)]
@@ -77,12 +77,6 @@ pub enum ScenarioError {
         of: Subject,
         /// Why it did not.
         reason: &'static str,
-    },
-    /// The cluster has nobody who would carry the manifest out.
-    #[error("no controller for {kind:?} is started by this kit: play it in the simulation")]
-    NoController {
-        /// The kind of the manifest.
-        kind: Kind,
     },
 }
 

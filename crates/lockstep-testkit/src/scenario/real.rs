@@ -26,9 +26,6 @@ const MANAGER: &str = "lockstep-testkit";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn play(scenario: &Scenario, cluster: &Cluster) -> Result<Verdict, ScenarioError> {
-    if resource_of(scenario.given.kind()).is_none() {
-        return Err(ScenarioError::NoController { kind: scenario.given.kind() });
-    }
     let stage = Stage::set(scenario, cluster).await?;
     let played = stage.perform(scenario).await;
     // Whatever became of it, nothing stays behind.
@@ -60,8 +57,9 @@ impl Stage {
     }
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
-        let mut recorder = Recorder::start(self.client.clone(), &self.namespace, &scenario.given).await;
-        self.change(&recorder, &scenario.given).await?;
+        let given = self.dressed(&scenario.given)?;
+        let mut recorder = Recorder::start(self.client.clone(), &self.namespace, &given).await;
+        self.change(&recorder, &given).await?;
         if recorder.until_settled(scenario.limit).await != End::Complete {
             let (name, waited) = (scenario.given.name().to_owned(), scenario.limit);
             return Err(ScenarioError::NeverReady { name, waited });
@@ -72,7 +70,7 @@ impl Stage {
         for (after, happening) in &happenings {
             tokio::time::sleep_until(began + *after).await;
             match happening {
-                Happening::Change(workload) => self.change(&recorder, workload).await?,
+                Happening::Change(workload) => self.change(&recorder, &self.dressed(workload)?).await?,
                 Happening::Strike { of, blow } => self.strike(&mut recorder, of, *blow).await?,
             }
         }
@@ -85,14 +83,11 @@ impl Stage {
     /// Applies a manifest and waits until its controller has seen it.
     async fn change(&self, recorder: &Recorder, workload: &Workload) -> Result<(), ScenarioError> {
         recorder.wish(workload);
-        let Some(resource) = resource_of(workload.kind()) else {
-            return Err(ScenarioError::NoController { kind: workload.kind() });
-        };
+        let resource = resource_of(workload.kind());
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
         let name = workload.name();
-        let manifest = workload.to_apply(&self.stand_in, &self.behaviour);
         let parameters = PatchParams::apply(MANAGER).force();
-        let applied = api.patch(name, &parameters, &Patch::Apply(manifest)).await;
+        let applied = api.patch(name, &parameters, &Patch::Apply(workload.manifest())).await;
         let wanted = applied.map_err(ClusterError::api(format!("apply {name}")))?.metadata.generation;
         let known = |object: Option<&DynamicObject>| {
             object.is_some_and(|object| object.data["status"]["observedGeneration"].as_i64() >= wanted)
@@ -102,8 +97,12 @@ impl Stage {
         if !matches!(seen, Ok(Ok(_))) {
             return Err(ScenarioError::NeverReady { name: name.to_owned(), waited: PATIENCE });
         }
-        recorder.wish_is_known();
+        recorder.wish_is_known(wanted.unwrap_or_default());
         Ok(())
+    }
+
+    fn dressed(&self, workload: &Workload) -> Result<Workload, ScenarioError> {
+        Ok(workload.dressed(&self.stand_in, &self.behaviour)?)
     }
 
     async fn clear(&self) -> Result<(), ScenarioError> {
@@ -147,15 +146,14 @@ fn annotation(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// What carries a manifest out on a cluster of the kit, if anything does.
-fn resource_of(kind: Kind) -> Option<ApiResource> {
+fn resource_of(kind: Kind) -> ApiResource {
     let (group, version, kind, plural) = match kind {
         Kind::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
         Kind::Deployment => ("apps", "v1", "Deployment", "deployments"),
-        Kind::LockstepSet => return None,
+        Kind::LockstepSet => ("lockstep.dev", "v1alpha1", "LockstepSet", "lockstepsets"),
     };
     let kind = GroupVersionKind::gvk(group, version, kind);
-    Some(ApiResource::from_gvk_with_plural(&kind, plural))
+    ApiResource::from_gvk_with_plural(&kind, plural)
 }
 
 async fn evict(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error> {

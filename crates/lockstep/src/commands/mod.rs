@@ -1,12 +1,15 @@
 //! The commands, and the way in.
 
 mod demo;
+pub mod install;
 mod lint;
 pub mod live;
 mod manual;
 mod now;
+pub mod operator;
 mod plan;
 mod simulate;
+pub mod uninstall;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,6 +65,9 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Live(command) => live::run(command, screen),
         Command::Completion { shell } => manual::completion(*shell, screen),
         Command::Man { dir } => manual::man(dir.as_deref(), screen),
+        Command::Operator(args) => operator::run(args),
+        Command::Install(args) => install::run(args, screen),
+        Command::Uninstall(args) => uninstall::run(args, screen),
     }
 }
 

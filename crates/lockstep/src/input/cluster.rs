@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use http::HeaderValue;
+use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -30,6 +32,15 @@ impl ClusterArgs {
         let server = config.cluster_url.clone();
         let client = Client::try_from(config).with_context(|| format!("no client for {server}"))?;
         Ok((client, namespace))
+    }
+
+    /// A client that does not retry by itself, because a refusal is an answer, and that says who it is.
+    pub async fn plain_client(&self, agent: &'static str) -> Result<Client> {
+        let mut config = self.config().await?;
+        config.default_retry = false;
+        config.headers.push((USER_AGENT, HeaderValue::from_static(agent)));
+        let server = config.cluster_url.clone();
+        Client::try_from(config).with_context(|| format!("no client for {server}"))
     }
 
     async fn config(&self) -> Result<Config> {

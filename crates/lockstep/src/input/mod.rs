@@ -8,6 +8,7 @@ pub mod live_set;
 pub mod manifest;
 mod memory;
 mod moment;
+pub mod objects;
 pub mod pace;
 mod reader;
 pub mod scales;

@@ -1,0 +1,109 @@
+//! The operator as a process beside a cluster: started, killed and started again as in real life.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+
+use crate::cluster::{Cluster, ClusterError};
+use crate::process::Process;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An operator that belongs to a cluster.
+#[derive(Debug)]
+pub struct Operator {
+    program: PathBuf,
+    arguments: Vec<String>,
+    log: PathBuf,
+    process: Option<Process>,
+}
+
+impl Operator {
+    /// Where it writes what it says.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Its process id, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
+    /// Kills it on the spot.
+    pub async fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill().await;
+        }
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub async fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.stop(Duration::from_secs(10)).await;
+        }
+    }
+
+    /// Starts it again.
+    pub fn start(&mut self, cluster: &Cluster) -> Result<(), ClusterError> {
+        self.process = Some(cluster.run(&self.program, &self.arguments, &self.log)?);
+        Ok(())
+    }
+
+    /// Whether it has ended by itself, and its last words.
+    pub fn ended(&mut self) -> Option<String> {
+        let process = self.process.as_mut()?;
+        process.ended().map(|_| process.last_words())
+    }
+}
+
+impl Cluster {
+    /// Makes our kinds known to the API server.
+    pub async fn install_kinds(&self) -> Result<(), ClusterError> {
+        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let resource = ApiResource::from_gvk(&kind);
+        let api: Api<DynamicObject> = Api::all_with(self.client(), &resource);
+        for (plural, definition) in lockstep_api::crd::all() {
+            let name = format!("{plural}.lockstep.dev");
+            let parameters = PatchParams::apply("lockstep-testkit").force();
+            let applied = api.patch(&name, &parameters, &Patch::Apply(&definition)).await;
+            applied.map_err(ClusterError::api(format!("define {name}")))?;
+            let established = |object: Option<&DynamicObject>| {
+                let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
+                conditions.is_some_and(|all| {
+                    all.iter().any(|c| c["type"] == "Established" && c["status"] == "True")
+                })
+            };
+            let waiting = await_condition(api.clone(), &name, established);
+            let waited = tokio::time::timeout(PATIENCE, waiting).await;
+            waited
+                .map_err(ClusterError::access("see a definition established"))?
+                .map_err(ClusterError::access("watch definitions"))?;
+        }
+        Ok(())
+    }
+
+    /// Starts an operator, after making our kinds known.
+    pub async fn operator(&self, program: &str, more: &[&str]) -> Result<Operator, ClusterError> {
+        self.install_kinds().await?;
+        let kubeconfig = self.kubeconfig().to_owned();
+        self.operator_through(program, &kubeconfig, more)
+    }
+
+    /// Starts an operator that goes by this kubeconfig: through a proxy, or with rights of its own.
+    pub fn operator_through(
+        &self,
+        program: &str,
+        kubeconfig: &Path,
+        more: &[&str],
+    ) -> Result<Operator, ClusterError> {
+        let mut arguments = vec!["operator".to_owned(), format!("--kubeconfig={}", kubeconfig.display())];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        let log = self.new_log("operator");
+        let mut operator = Operator { program: program.into(), arguments, log, process: None };
+        operator.start(self)?;
+        Ok(operator)
+    }
+}

@@ -1,0 +1,77 @@
+//! `lockstep install`: the operator into a cluster, or the newer one over the older.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use kube::api::{DynamicObject, PartialObjectMeta, Patch, PatchParams};
+use kube::{Client, ResourceExt};
+use lockstep_api::json_to_yaml;
+use serde_json::Value;
+
+use crate::exit::Exit;
+use crate::input::cluster::{ClusterArgs, block_on};
+use crate::input::objects::{api, plainly};
+use crate::install::{FIELD_MANAGER, Installation, NAME, title};
+use crate::screen::Screen;
+
+/// Where the operator runs unless somebody says otherwise.
+pub const NAMESPACE: &str = "lockstep-system";
+
+/// `lockstep install`.
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The operator's image.
+    #[arg(long, value_name = "REF", default_value = concat!("lockstep:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
+    /// How many operators: one leads, all of them check what is applied.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub replicas: u32,
+    /// Print what would be applied, as YAML, and change nothing. Talks to nobody.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Which cluster, and where in it.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
+    let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
+    let installation = Installation { namespace, image: args.image.clone(), replicas: args.replicas };
+    if args.dry_run {
+        let documents: Vec<String> = installation.objects().iter().map(json_to_yaml).collect();
+        write!(screen.out, "{}", documents.join("---\n"))?;
+        return Ok(Exit::Fine);
+    }
+    block_on(async {
+        let (client, _) = args.cluster.client().await?;
+        for object in installation.objects() {
+            let what = apply(&client, &object).await?;
+            writeln!(screen.out, "{} {what}", title(&object))?;
+        }
+        writeln!(screen.out, "Lockstep is installed in namespace {}.", installation.namespace)?;
+        Ok(Exit::Fine)
+    })
+}
+
+/// Applies one object and says what became of it.
+async fn apply(client: &Client, object: &Value) -> Result<&'static str> {
+    let doing = || format!("cannot apply {}", title(object));
+    let (api, name) = api(client, object)?;
+    let before = api.get_metadata_opt(&name).await.map_err(plainly).with_context(doing)?;
+    if before.as_ref().is_some_and(|before| object["kind"] == "Namespace" && !is_ours(before)) {
+        return Ok("is not Lockstep's own and left as it is");
+    }
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let after = api.patch(&name, &params, &Patch::Apply(object)).await;
+    let after = after.map_err(plainly).with_context(doing)?;
+    Ok(match before {
+        None => "created",
+        Some(before) if before.metadata.resource_version == after.metadata.resource_version => "unchanged",
+        Some(_) => "changed",
+    })
+}
+
+/// A namespace in which others live must not be locked down for our sake.
+fn is_ours(namespace: &PartialObjectMeta<DynamicObject>) -> bool {
+    namespace.labels().get("app.kubernetes.io/part-of").is_some_and(|whole| whole == NAME)
+}

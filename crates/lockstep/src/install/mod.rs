@@ -1,0 +1,141 @@
+//! What stands in a cluster when Lockstep is installed, as plain objects.
+//!
+//! Nothing here talks to anybody: the same options give the same objects.
+
+mod rights;
+mod webhook;
+mod workload;
+
+use lockstep_api::crd;
+use serde_json::{Value, json};
+
+/// The field manager of everything that is installed.
+pub const FIELD_MANAGER: &str = "lockstep-install";
+/// The name of nearly everything that is installed.
+pub const NAME: &str = "lockstep";
+/// The service the API server reaches the webhook by.
+pub const WEBHOOK_SERVICE: &str = "lockstep-webhook";
+/// The secret in which the operator keeps the webhook's certificate.
+pub const CERTIFICATE: &str = "lockstep-webhook-cert";
+
+/// What may differ from one installation to the next.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// Where the operator runs.
+    pub namespace: String,
+    /// The image it runs from.
+    pub image: String,
+    /// How many of it.
+    pub replicas: u32,
+}
+
+impl Installation {
+    /// Everything, in the order in which it is created.
+    pub fn objects(&self) -> Vec<Value> {
+        let mut objects = Self::definitions();
+        objects.push(workload::namespace(self));
+        objects.extend(self.operator());
+        objects
+    }
+
+    /// The definitions of our kinds.
+    pub fn definitions() -> Vec<Value> {
+        crd::all().map(|(_, definition)| labelled(definition)).to_vec()
+    }
+
+    /// The operator and all it needs, but for the namespace. The webhook is last: from then on sets are
+    /// refused while nobody checks them.
+    pub fn operator(&self) -> Vec<Value> {
+        let mut objects = rights::objects(self);
+        objects.extend(workload::objects(self));
+        objects.push(webhook::configuration(self));
+        objects
+    }
+
+    /// What the operator itself makes in its namespace.
+    pub fn made_by_the_operator(&self) -> Vec<Value> {
+        let made = |version, kind, name| {
+            let metadata = json!({"name": name, "namespace": self.namespace});
+            json!({"apiVersion": version, "kind": kind, "metadata": metadata})
+        };
+        vec![made("coordination.k8s.io/v1", "Lease", NAME), made("v1", "Secret", CERTIFICATE)]
+    }
+}
+
+/// The labels the operator's pods are selected by.
+fn selector() -> Value {
+    json!({"app.kubernetes.io/name": NAME})
+}
+
+/// An object with the usual labels besides its own.
+fn labelled(mut object: Value) -> Value {
+    let labels = &mut object["metadata"]["labels"];
+    if labels.is_null() {
+        *labels = json!({});
+    }
+    labels["app.kubernetes.io/name"] = json!(NAME);
+    labels["app.kubernetes.io/part-of"] = json!(NAME);
+    labels["app.kubernetes.io/version"] = json!(env!("CARGO_PKG_VERSION"));
+    object
+}
+
+/// How an object is called on the screen: `deployment/lockstep`.
+pub fn title(object: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", word(&object["kind"]).to_lowercase(), word(&object["metadata"]["name"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn installation() -> Installation {
+        Installation { namespace: "here".to_owned(), image: "lockstep:1".to_owned(), replicas: 3 }
+    }
+
+    fn find(kind: &str, name: &str) -> Value {
+        let named = |object: &Value| object["kind"] == kind && object["metadata"]["name"] == name;
+        installation().objects().into_iter().find(named).unwrap_or_else(|| panic!("{kind} {name}"))
+    }
+
+    #[test]
+    fn nothing_is_there_twice_and_everything_is_labelled() {
+        let objects = installation().objects();
+        let titles: BTreeSet<String> = objects.iter().map(title).collect();
+        assert_eq!(titles.len(), objects.len());
+        for object in &objects {
+            assert_eq!(object["metadata"]["labels"]["app.kubernetes.io/name"], NAME, "{}", title(object));
+        }
+    }
+
+    #[test]
+    fn options_arrive_where_they_matter() {
+        let deployment = find("Deployment", NAME);
+        assert_eq!(deployment["spec"]["replicas"], 3);
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        assert_eq!(container["image"], "lockstep:1");
+        let args: Vec<&str> =
+            container["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        assert!(args.contains(&"--lease-namespace=here"), "{args:?}");
+        assert!(args.contains(&"--webhook-service=here/lockstep-webhook"), "{args:?}");
+        let webhook = find("ValidatingWebhookConfiguration", NAME);
+        assert_eq!(webhook["webhooks"][0]["clientConfig"]["service"]["namespace"], "here");
+        assert_eq!(find("ClusterRoleBinding", NAME)["subjects"][0]["namespace"], "here");
+    }
+
+    #[test]
+    fn no_right_is_a_wildcard() {
+        for kind in ["ClusterRole", "Role"] {
+            let text = find(kind, NAME).to_string();
+            assert!(!text.contains("\"*\""), "{text}");
+        }
+        // Secrets are read by name only, and only where the operator lives.
+        assert!(!find("ClusterRole", NAME).to_string().contains("secrets"));
+        for rule in find("Role", NAME)["rules"].as_array().into_iter().flatten() {
+            let creates = rule["verbs"] == json!(["create"]);
+            assert!(creates || rule["resourceNames"].is_array(), "{rule}");
+        }
+    }
+}

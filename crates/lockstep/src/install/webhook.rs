@@ -1,0 +1,41 @@
+//! How the API server is told to ask before it takes a set.
+
+use serde_json::{Value, json};
+
+use super::{Installation, NAME, WEBHOOK_SERVICE, labelled};
+
+/// The configuration. Its `caBundle` is the operator's to fill in: it makes the certificates.
+pub(super) fn configuration(installation: &Installation) -> Value {
+    labelled(json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": [{
+            "name": "validate.lockstep.dev",
+            "clientConfig": {"service": {
+                "name": WEBHOOK_SERVICE, "namespace": installation.namespace, "path": "/validate", "port": 443,
+            }},
+            "rules": [{
+                "apiGroups": ["lockstep.dev"], "apiVersions": ["v1alpha1"], "resources": ["lockstepsets"],
+                "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+            }],
+            "admissionReviewVersions": ["v1"],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "sideEffects": "None",
+            "timeoutSeconds": 10,
+            "matchConditions": conditions(),
+        }],
+    }))
+}
+
+/// What cannot be wrong is not asked about: labels and finalizers of a set can be changed, and a set can go,
+/// while nobody answers.
+fn conditions() -> Value {
+    json!([
+        {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"},
+        {
+            "name": "spec-is-new",
+            "expression": "request.operation == 'CREATE' || object.spec != oldObject.spec",
+        },
+    ])
+}
