@@ -35,6 +35,8 @@ Start with `lockstep demo`.";
 pub enum Command {
     /// Show what a rollout will do, wave by wave; or what the engine would do now for an observed state.
     #[command(after_help = PLAN_EXAMPLES)]
+    #[command(mut_arg("kubeconfig", |arg| arg.requires("live")), mut_arg("context", |arg| arg.requires("live")))]
+    #[command(mut_arg("namespace", |arg| arg.requires("live")))]
     Plan(PlanArgs),
     /// Play a rollout, with faults if you like, and check every promise on the way.
     #[command(after_help = SIMULATE_EXAMPLES)]

@@ -145,3 +145,95 @@ fn said(mark: Mark) -> (&'static str, fn(Paint, &str) -> String) {
         Mark::Missing => ("not there", Paint::bad),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::input::live_set::LiveSet;
+    use crate::show::tree::grow;
+
+    fn set() -> LiveSet {
+        let role = |name: &str, replicas: u32| {
+            let revision = json!({"stable": "old", "update": "new"});
+            json!({"name": name, "replicas": replicas, "revision": revision})
+        };
+        let object = json!({
+            "metadata": {"name": "llama", "namespace": "ml", "creationTimestamp": "2026-01-28T12:00:00Z"},
+            "spec": {},
+            "status": {
+                "replicas": 1, "readyReplicas": 0, "roles": [role("decode", 3), role("prefill", 1)],
+                "revision": {"stable": "6f2c9", "update": "a41d0"},
+                "rollout": {"phase": "Progressing", "waitingFor": "decode-1 is not available yet",
+                            "groupsInUpdate": [0]},
+            },
+        });
+        LiveSet::of(serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn pod(place: (&str, u32, &str, u32), revision: &str, more: Value) -> Pod {
+        let (role, instance, member, index) = place;
+        let mut pod = json!({
+            "metadata": {
+                "name": format!("llama-0-{role}-{instance}-{member}-{index}"),
+                "creationTimestamp": "2026-01-31T11:59:00Z",
+                "labels": {
+                    "lockstep.dev/set": "llama", "lockstep.dev/group": "0", "lockstep.dev/role": role,
+                    "lockstep.dev/instance": instance.to_string(), "lockstep.dev/member": member,
+                    "lockstep.dev/pod": index.to_string(), "lockstep.dev/revision": revision,
+                },
+            },
+            "spec": {"nodeName": "node-1", "containers": []},
+        });
+        for (key, fields) in more.as_object().unwrap() {
+            for (field, value) in fields.as_object().unwrap() {
+                pod[key][field] = value.clone();
+            }
+        }
+        serde_json::from_value(pod).unwrap()
+    }
+
+    fn ready() -> Value {
+        json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    }
+
+    #[test]
+    fn everything_there_is_and_what_is_missing() {
+        let waiting = json!({"status": {"phase": "Pending", "containerStatuses": [{
+            "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 2,
+            "state": {"waiting": {"reason": "ImagePullBackOff"}},
+        }]}});
+        let leaving = json!({"metadata": {"deletionTimestamp": "2026-01-31T11:59:59Z"}});
+        let held = json!({"spec": {"nodeName": null, "schedulingGates": [{"name": "lockstep.dev/hold"}]}});
+        let pods = [
+            pod(("prefill", 0, "worker", 0), "new", held),
+            pod(("prefill", 0, "leader", 0), "new", ready()),
+            pod(("decode", 0, "decode", 0), "old", ready()),
+            pod(("decode", 1, "decode", 0), "new", waiting),
+            pod(("decode", 3, "decode", 0), "new", ready()),
+            pod(("router", 0, "router", 0), "old", leaving),
+        ];
+        let tree = grow(&set(), &pods);
+        let now = crate::input::live_set::moment("2026-01-31T12:00:00Z").unwrap();
+        let expected = "\
+NAME                   REVISION        READY   STATE                           NODE     AGE   ROLLOUT
+llama                  6f2c9 → a41d0   0/1     Progressing                              3d    waiting: decode-1 is not available yet
+└─ llama-0                                                                                    in update
+   ├─ decode                           2/3
+   │  ├─ decode-0      old             1/1     Ready                           node-1   60s   old
+   │  ├─ decode-1      new             0/1     ImagePullBackOff (2 restarts)   node-1   60s   updating
+   │  ├─ decode-2                                                                             not there
+   │  └─ decode-3      new             1/1     Ready                           node-1   60s   surge
+   ├─ prefill                          0/1
+   │  └─ prefill-0     new             1/2                                                    updating
+   │     ├─ leader-0   new                     Ready                           node-1   60s
+   │     └─ worker-0   new                     Held                                     60s
+   └─ router                           0/0
+      └─ router-0      old             0/1     Terminating                     node-1   60s   old
+";
+        let found = draw(&tree, now, Paint::PLAIN);
+        assert!(found == expected, "expected\n{expected}\nfound\n{found}");
+    }
+}

@@ -243,8 +243,7 @@ mod tests {
             "rule": "roles[prefill].updateStrategy.maxUnavailable", "since": "2026-01-31T11:59:19Z",
             "message": "prefill-2 is not available yet; at most 1 of 4 may be unavailable",
         }]);
-        let set =
-            set("Progressing", "llama-1/prefill-2 to become ready", Some("2026-01-31T12:29:19Z"), blocked);
+        let set = set("Progressing", "prefill-2 is not available yet", Some("2026-01-31T12:29:19Z"), blocked);
         assert_eq!(
             said(&set),
             "\
