@@ -60,7 +60,7 @@ async fn memory_of(stage: &Stage) -> Memory {
 async fn what_is_missing_is_said_as_kubectl_says_it() {
     let Some(stage) = stage().await else { return };
     for args in [["get", "shop"], ["status", "shop"], ["pause", "shop"], ["history", "shop"]] {
-        stage.lockstep(&args).await.refuses("run `lockstep install`".replace("run", "Run").as_str());
+        stage.lockstep(&args).await.refuses("Run `lockstep install`");
     }
     stage.lockstep(&["get"]).await.refuses("the CRD lockstepsets.lockstep.dev is missing");
     stage.cluster.install_kinds().await.expect("installed");
@@ -106,8 +106,8 @@ async fn status_follows_to_the_end_and_its_exit_code_says_which() {
     let once = stage.lockstep(&["status", "shop", "--no-wait", "-o", "json"]).await.json();
     assert_eq!((&once["rollout"]["phase"], &once["name"]), (&json!("Progressing"), &json!("shop")));
     assert!(once.get("memory").is_none());
-    stage.follow(&["status", "shop"]).until("progressing").await;
-    let running = stage.follow(&["status", "shop"]);
+    let mut running = stage.follow(&["status", "shop"]);
+    running.until("progressing").await;
     stage.sets().delete("shop", &Default::default()).await.expect("deleted");
     assert_eq!(running.end().await.1, 1);
 }
@@ -160,7 +160,7 @@ async fn a_status_that_changed_meanwhile_is_read_again() {
     let access = stage.cluster.access().expect("our own").through(&proxy.url(), proxy.ca_pem());
     let kubeconfig = stage.cluster.dir().expect("our own").join("through-the-proxy");
     access.write(&kubeconfig).expect("written");
-    let writes = Which::verbs([Verb::Update]).of("lockstepsets");
+    let writes = Which::verbs([Verb::Update]).of("lockstepsets/status");
     let refused = proxy.add(Rule::new(writes, Fault::Refuse(Refusal::new(409, "Conflict"))).times(2));
     let ran = stage.lockstep_through(&["retry", "shop"], kubeconfig).await;
     ran.says("tries again");

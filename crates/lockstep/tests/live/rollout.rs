@@ -59,7 +59,7 @@ async fn from_the_first_start_to_an_abort() {
     apply(&stage, LLAMA).await;
     stage.lockstep(&["status", "llama", "--timeout", "2m"]).await.says("llama: complete at ");
     let tree = stage.lockstep(&["get", "llama"]).await;
-    tree.says("└─ llama-0").says("│  └─ decode-1").says("│     ├─ leader-0").says("   node-");
+    tree.says("└─ llama-0").says("   │  └─ decode-1").says("      │  ├─ leader-0").says("   node-");
     let tree = stage.lockstep(&["get", "llama", "-o", "json"]).await.json();
     let settled = ["decode-0 settled", "decode-1 settled", "prefill-0 settled", "prefill-1 settled"];
     assert_eq!(marks(&tree), settled);
