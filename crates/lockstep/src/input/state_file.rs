@@ -275,3 +275,37 @@ impl<'a> State<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A role that came later has no stable revision, and nothing makes one up for it.
+    #[test]
+    fn a_dump_is_read_as_it_was_written() {
+        let manifest = include_str!("../../../../examples/prefill-decode.yaml");
+        let spec = lockstep_api::lower(&lockstep_api::parse(manifest).unwrap().set);
+        let target = spec.roles[0].revision;
+        let value = json!({
+            "groups": [{"group": 1, "baseScheduled": true, "roles": [{"role": "decode", "instances": [
+                {"instance": 0, "pods": [{
+                    "member": "decode", "index": 0, "uid": "u", "revision": target, "setRevision": "s1",
+                    "incarnation": 2, "created": 1, "bound": 2, "ready": 3, "restarts": 1,
+                }]},
+            ]}]}],
+            "layouts": {"decode": {"b1": [{"name": "decode", "count": 1, "minAvailable": 1}]}},
+            "memory": {
+                "since": 1, "roles": {"decode": {"stable": "b1", "maxUnavailable": 1}, "prefill": {}},
+                "groups": {"1": {"incarnation": 2, "pauses": {"s1/canary-first/1": 7}}},
+                "blocked": {"1/decode/NotReadyYet": 5},
+            },
+        });
+        let written: Snapshot = serde_json::from_value(value).unwrap();
+        let mut dump = serde_json::to_value(&written).unwrap();
+        dump["now"] = json!(9);
+        let (read, now) = parse("dump", &dump.to_string(), &spec).unwrap();
+        assert_eq!((read, now), (written, Time(9)));
+    }
+}

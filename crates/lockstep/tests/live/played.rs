@@ -113,6 +113,44 @@ async fn status_follows_to_the_end_and_its_exit_code_says_which() {
 }
 
 #[tokio::test]
+async fn get_is_drawn_again_when_something_changes() {
+    let Some(stage) = stage().await else { return };
+    stage.cluster.install_kinds().await.expect("installed");
+    stage.create(SHOP).await;
+    let (mut tree, mut list) = (stage.follow(&["get", "shop", "-w"]), stage.follow(&["get", "-w"]));
+    tree.until("Unseen").await;
+    list.until("Unseen").await;
+    stage.say("shop", status("Progressing", 1, &Memory::default())).await;
+    tree.until("Progressing").await;
+    tree.until("web-3").await;
+    list.until("Progressing").await;
+    let mut machines = stage.follow(&["get", "shop", "-w", "-o", "json"]);
+    let first: Value = serde_json::from_str(&machines.line().await).expect("one document on a line");
+    assert_eq!(first["groups"][0]["roles"][0]["instances"][3]["mark"], "missing");
+    stage.sets().delete("shop", &Default::default()).await.expect("deleted");
+    assert_eq!(tree.end().await.1, 1);
+}
+
+/// kubectl finds it by its name, and its help is called as it was called.
+#[tokio::test]
+async fn as_a_plugin_of_kubectl() {
+    let Some(stage) = stage().await else { return };
+    let dir = stage.cluster.dir().expect("our own");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_lockstep"), dir.join("kubectl-lockstep")).expect("linked");
+    let kubectl = stage.cluster.program("kubectl").expect("kubectl");
+    let run = async |args: &[&str]| {
+        let mut command = tokio::process::Command::new(&kubectl);
+        command.arg("lockstep").args(args).env("PATH", dir).env("KUBECONFIG", stage.cluster.kubeconfig());
+        let ran = command.output().await.expect("runs");
+        String::from_utf8(ran.stdout).expect("text") + &String::from_utf8(ran.stderr).expect("text")
+    };
+    let help = run(&["promote", "--help"]).await;
+    assert!(help.contains("Usage: kubectl lockstep promote"), "{help}");
+    let missing = run(&["get"]).await;
+    assert!(missing.contains("lockstep install"), "{missing}");
+}
+
+#[tokio::test]
 async fn promote_abort_and_retry_change_what_is_remembered_and_nothing_else() {
     let Some(stage) = stage().await else { return };
     stage.cluster.install_kinds().await.expect("installed");

@@ -99,24 +99,30 @@ impl<K: ResourceExt> Shown<K> {
 
 /// Something of a set has changed.
 enum Change {
-    Set(Event<DynamicObject>),
-    Pod(Event<Pod>),
+    Set(Box<Event<DynamicObject>>),
+    Pod(Box<Event<Pod>>),
 }
 
 async fn watch_one(home: &Home, name: &str, args: &GetArgs, screen: &mut Screen<'_>) -> Result<()> {
     // A clear word if it is not there, before anything is watched.
     home.set(name).await?;
     let of_set = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let sets = watch(home.sets(), of_set).default_backoff().map_ok(Change::Set).boxed_local();
+    let sets = watch(home.sets(), of_set)
+        .default_backoff()
+        .map_ok(|event| Change::Set(Box::new(event)))
+        .boxed_local();
     let of_pods = watcher::Config::default().labels(&selector(name));
-    let pods = watch(home.pods(), of_pods).default_backoff().map_ok(Change::Pod).boxed_local();
+    let pods = watch(home.pods(), of_pods)
+        .default_backoff()
+        .map_ok(|event| Change::Pod(Box::new(event)))
+        .boxed_local();
     let (mut sets_shown, mut pods_shown) = (Shown::new(), Shown::new());
     let mut changes: LocalBoxStream<'_, _> = stream::select(sets, pods).ready_chunks(4096).boxed_local();
     while let Some(batch) = changes.next().await {
         for change in batch {
             match change {
-                Ok(Change::Set(event)) => sets_shown.see(event),
-                Ok(Change::Pod(event)) => pods_shown.see(event),
+                Ok(Change::Set(event)) => sets_shown.see(*event),
+                Ok(Change::Pod(event)) => pods_shown.see(*event),
                 Err(error) => refuse_to_watch(error)?,
             }
         }
