@@ -5,8 +5,10 @@ use kube::ResourceExt;
 use kube::core::DynamicObject;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_api::{API_VERSION, KIND, Parsed};
+use lockstep_core::blocked::Reason;
 use lockstep_core::snapshot::Memory;
 use lockstep_core::time::{Millis, Time};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::complaint::{BadInput, Complaint};
@@ -56,6 +58,20 @@ impl LiveSet {
         let stalled = self.status.conditions.iter().find(|condition| condition.type_ == "Stalled");
         let refused = stalled.filter(|stalled| stalled.status == "True" && stalled.reason == INVALID);
         refused.map(|refused| refused.message.as_str())
+    }
+
+    /// What it waits for, in one line. Groups that only wait for others are not what it waits for.
+    pub fn waiting(&self) -> Option<String> {
+        let rollout = &self.status.rollout;
+        let a_group = Reason::GroupsExhausted.to_string();
+        let cause = rollout.blocked.iter().find(|blocked| blocked.reason != a_group);
+        let Some(blocked) = cause.or(rollout.blocked.first()) else {
+            return Some(rollout.waiting_for.clone()).filter(|text| !text.is_empty());
+        };
+        let clause = blocked.message.split("; ").next().unwrap_or_default();
+        let group = blocked.what.split('/').next().unwrap_or_default();
+        let told = group == self.name || clause.contains(group);
+        Some(if told { clause.to_owned() } else { format!("{group}: {clause}") })
     }
 
     /// Which version of the spec this is.
@@ -113,6 +129,13 @@ pub fn now() -> Time {
     at(jiff::Timestamp::now())
 }
 
+/// Writes a time as Kubernetes does.
+pub fn stamp<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    let millis = time.and_then(|time| i64::try_from(time.0).ok());
+    let stamp = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+    stamp.map(|stamp| stamp.to_string()).serialize(serializer)
+}
+
 /// A time as the status writes it.
 pub fn moment(text: &str) -> Option<Time> {
     text.parse().ok().map(at)
@@ -138,6 +161,23 @@ mod tests {
         assert_eq!(manifest["spec"], *set().spec());
         assert_eq!(manifest["metadata"], json!({"name": "llama", "namespace": "ml"}));
         assert!(manifest.get("status").is_none());
+    }
+
+    #[test]
+    fn what_it_waits_for_is_the_cause_and_says_where() {
+        let mut set = set();
+        let blocked = |what: &str, reason: &str, message: &str| {
+            serde_json::from_value(json!({"what": what, "reason": reason, "message": message})).unwrap()
+        };
+        assert_eq!(set.waiting(), None);
+        set.status.rollout.blocked =
+            vec![blocked("llama-0", "GroupsExhausted", "llama-0 waits for llama-1; x")];
+        assert_eq!(set.waiting().unwrap(), "llama-0 waits for llama-1");
+        let cause = blocked("llama-1/prefill-1", "NotReadyYet", "prefill-2 is not available yet; at most 1");
+        set.status.rollout.blocked.push(cause);
+        assert_eq!(set.waiting().unwrap(), "llama-1: prefill-2 is not available yet");
+        set.status.rollout.blocked.insert(0, blocked("llama", "CreateFailed", "quota exceeded"));
+        assert_eq!(set.waiting().unwrap(), "quota exceeded");
     }
 
     #[test]

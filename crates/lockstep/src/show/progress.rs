@@ -74,10 +74,7 @@ pub fn line(set: &LiveSet, now: Time) -> String {
         );
     }
     let counts = counts(status);
-    let waiting = match status.rollout.waiting_for.as_str() {
-        "" => String::new(),
-        what => format!("; waiting: {what}"),
-    };
+    let waiting = set.waiting().map(|what| format!("; waiting: {what}")).unwrap_or_default();
     let text = match status.rollout.phase.as_str() {
         "Complete" => format!("complete at {}: {counts}", status.revision.update),
         "PartitionReached" => format!("partition reached: {counts}; the partition keeps the rest"),
@@ -98,8 +95,12 @@ fn counts(status: &LockstepSetStatus) -> String {
     let (updated, ready) = (sum(|role| role.updated), sum(|role| role.updated_ready));
     let all = words::count(sum(|role| role.replicas), "instance");
     let groups = words::count(status.replicas, "group");
-    let ready = if ready == updated { "all of them".to_owned() } else { format!("{ready} of them") };
-    format!("{updated} of {all} updated, {ready} ready; {} of {groups} ready", status.ready_replicas)
+    let ready = match (updated, ready) {
+        (0, _) => String::new(),
+        (all, ready) if all == ready => ", all of them ready".to_owned(),
+        (_, ready) => format!(", {ready} of them ready"),
+    };
+    format!("{updated} of {all} updated{ready}; {} of {groups} ready", status.ready_replicas)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::columns::{Line, lay_out};
 use super::words;
-use crate::input::live_set::LiveSet;
+use crate::input::live_set::{LiveSet, stamp};
 use crate::screen::Paint;
 
 /// One set of a list.
@@ -27,6 +27,7 @@ pub struct Entry {
     /// What it waits for.
     pub waiting_for: String,
     /// When it was created.
+    #[serde(serialize_with = "stamp")]
     pub created: Option<Time>,
 }
 
@@ -40,7 +41,7 @@ impl From<&LiveSet> for Entry {
             ready: status.ready_replicas,
             updated: status.updated_replicas,
             phase: status.rollout.phase.clone(),
-            waiting_for: status.rollout.waiting_for.clone(),
+            waiting_for: set.waiting().unwrap_or_default(),
             created: set.created(),
         }
     }

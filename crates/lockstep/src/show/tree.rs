@@ -10,7 +10,7 @@ use lockstep_core::time::Time;
 use serde::Serialize;
 
 use super::pod_state;
-use crate::input::live_set::{LiveSet, at};
+use crate::input::live_set::{LiveSet, at, stamp};
 
 /// A set and everything in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,7 +35,7 @@ pub struct Tree {
     /// Groups that are ready.
     pub ready: u32,
     /// When it was created.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "stamp")]
     pub created: Option<Time>,
     /// Its groups.
     pub groups: Vec<Group>,
@@ -115,7 +115,7 @@ pub struct PodView {
     /// How often its containers restarted.
     pub restarts: i64,
     /// When it was created.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "stamp")]
     pub created: Option<Time>,
 }
 
@@ -163,7 +163,7 @@ pub fn grow<'a>(set: &LiveSet, pods: impl IntoIterator<Item = &'a Pod>) -> Tree 
         name: set.name.clone(),
         namespace: set.namespace.clone(),
         phase: status.rollout.phase.clone(),
-        waiting_for: status.rollout.waiting_for.clone(),
+        waiting_for: set.waiting().unwrap_or_default(),
         stable: status.revision.stable.clone(),
         update: status.revision.update.clone(),
         replicas: status.replicas,

@@ -50,8 +50,8 @@ pub struct Block {
     pub value: Option<String>,
     /// Since when.
     pub since: String,
-    /// For how long, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// For how long.
+    #[serde(rename = "waitedMs", skip_serializing_if = "Option::is_none")]
     pub waited: Option<Millis>,
     /// What would let it go on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,9 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
             to_go_on: reason.map(|reason| advice::to_go_on(reason, set, blocked)),
         }
     };
-    let blocked: Vec<Block> = rollout.blocked.iter().map(block).collect();
+    let mut blocked: Vec<Block> = rollout.blocked.iter().map(block).collect();
+    // Causes first: a group that waits for another is none.
+    blocked.sort_by_key(|block| block.reason == Reason::GroupsExhausted.to_string());
     Why {
         name: set.name.clone(),
         namespace: set.namespace.clone(),
@@ -101,10 +103,7 @@ fn summary(set: &LiveSet, blocked: &[Block]) -> String {
     }
     let since = blocked.first().and_then(|block| block.waited);
     let since = since.map(|waited| format!(" ({waited})")).unwrap_or_default();
-    let waiting = match status.rollout.waiting_for.as_str() {
-        "" => String::new(),
-        what => format!("Waiting: {what}{since}."),
-    };
+    let waiting = set.waiting().map(|what| format!("Waiting: {what}{since}.")).unwrap_or_default();
     let (stable, update) = (status.revision.stable.as_deref(), &status.revision.update);
     let first = match status.rollout.phase.as_str() {
         "Complete" => format!("{name} is complete at {update}. Nothing waits."),
@@ -178,28 +177,35 @@ impl Why {
     /// The answer for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.summary);
-        for block in &self.blocked {
-            let waited = block.waited.map(|waited| format!(" for {waited}")).unwrap_or_default();
-            let _ = writeln!(text, "  {} has waited{waited}: {}.", block.what, block.message);
-            if !block.rule.is_empty() {
-                let value =
-                    block.value.as_ref().map(|value| format!(", which is {value}")).unwrap_or_default();
-                let _ = writeln!(text, "    by {}{value} ({})", block.rule, block.reason);
-            }
-            if let Some(advice) = &block.to_go_on {
-                let _ = writeln!(text, "    to go on: {advice}");
-            }
+        let alike =
+            |a: &Block, b: &Block| (&a.reason, &a.rule, &a.message) == (&b.reason, &b.rule, &b.message);
+        let mut count = 0;
+        for blocks in self.blocked.chunk_by(alike) {
+            write_blocks(&mut text, blocks);
+            count += 1;
         }
-        let nothing_else = match self.blocked.len() {
-            0 => None,
-            1 => Some("Nothing else is blocked.".to_owned()),
-            n => Some(format!("{} in all.", words::count(n as u64, "block"))),
-        };
+        let nothing_else = (count == 1).then(|| "Nothing else is blocked.".to_owned());
         let end: Vec<String> = nothing_else.into_iter().chain(self.deadline_text.clone()).collect();
         if !end.is_empty() {
             let _ = writeln!(text, "  {}", end.join(" "));
         }
         text
+    }
+}
+
+/// Writes what waits for the same reason.
+fn write_blocks(text: &mut String, blocks: &[Block]) {
+    let Some(first) = blocks.first() else { return };
+    let what: Vec<&str> = blocks.iter().map(|block| block.what.as_str()).collect();
+    let have = if blocks.len() == 1 { "has" } else { "have" };
+    let waited = first.waited.map(|waited| format!(" for {waited}")).unwrap_or_default();
+    let _ = writeln!(text, "  {} {have} waited{waited}: {}.", words::list(&what), first.message);
+    if !first.rule.is_empty() {
+        let value = first.value.as_ref().map(|value| format!(", which is {value}")).unwrap_or_default();
+        let _ = writeln!(text, "    by {}{value} ({})", first.rule, first.reason);
+    }
+    if let Some(advice) = &first.to_go_on {
+        let _ = writeln!(text, "    to go on: {advice}");
     }
 }
 
@@ -247,7 +253,7 @@ mod tests {
         assert_eq!(
             said(&set),
             "\
-Waiting: prefill-2 is not available yet (41s).
+Waiting: llama-1: prefill-2 is not available yet (41s).
   llama-1/prefill-1 has waited for 41s: prefill-2 is not available yet; at most 1 of 4 may be unavailable.
     by roles[prefill].updateStrategy.maxUnavailable, which is 1 (NotReadyYet)
     to go on: it goes on by itself once that is ready; `lockstep get llama -n ml` shows the pods
@@ -266,6 +272,28 @@ Waiting: prefill-2 is not available yet (41s).
         assert!(text.contains("to go on: `lockstep promote llama -g 1 -n ml`"), "{text}");
         assert!(text.contains("by coordination[together].steps[0] (PauseStep)"), "{text}");
         assert!(text.ends_with("No deadline runs while it waits on purpose.\n"), "{text}");
+    }
+
+    #[test]
+    fn what_waits_alike_is_said_once_and_causes_come_first() {
+        let blocked = |what: &str, reason: &str, message: &str| json!({"what": what, "reason": reason, "message": message, "since": "2026-01-31T11:59:56Z"});
+        let text = said(&set(
+            "Progressing",
+            "llama-0 waits for llama-1",
+            None,
+            json!([
+                blocked("llama-0", "GroupsExhausted", "llama-0 waits for llama-1; at most 1 of 2 groups"),
+                blocked("llama-1/decode-0", "StepNotReady", "step 3/3: prefill 1 of 4 updated and ready"),
+                blocked("llama-1/prefill-3", "StepNotReady", "step 3/3: prefill 1 of 4 updated and ready"),
+            ]),
+        ));
+        let start = "\
+Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
+  llama-1/decode-0 and llama-1/prefill-3 have waited for 4s: step 3/3: prefill 1 of 4 updated and ready.
+";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains("\n  llama-0 has waited for 4s: llama-0 waits for llama-1"), "{text}");
+        assert!(!text.contains("Nothing else"), "{text}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ async fn from_the_first_start_to_an_abort() {
     // Up to the pause.
     apply(&stage, &new).await;
     let mut running = stage.follow(&["status", "llama", "--timeout", "2m"]);
-    running.until("waiting: step 2/3: pause").await;
+    running.until("waiting: llama-0: step 2/3: pause").await;
     let why = stage.lockstep(&["why", "llama"]).await;
     why.says("pause, until it is promoted").says("by coordination[canary].steps[1] (PauseStep)");
     why.says(&format!("to go on: `lockstep promote llama -g 0 -n {}`", stage.namespace));
@@ -109,6 +109,7 @@ async fn from_the_first_start_to_an_abort() {
     stage.lockstep(&["abort", "llama"]).await.says("until its spec changes");
     let (lines, code) = running.end().await;
     assert_eq!(code, 2, "{lines:?}");
+    stage.lockstep(&["history", "llama"]).await.says("gone back to, stable");
     stage.lockstep(&["retry", "llama"]).await.refuses("stays there until its spec changes");
     let tree = stage.lockstep(&["get", "llama", "-o", "json"]).await.json();
     assert_eq!(marks(&tree), settled, "all at vllm:2 again");

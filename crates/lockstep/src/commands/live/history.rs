@@ -12,7 +12,7 @@ use super::args::HistoryArgs;
 use super::home::Home;
 use super::revisions::{Revisions, StoredRevision};
 use crate::exit::Exit;
-use crate::input::live_set::{LiveSet, now};
+use crate::input::live_set::{LiveSet, now, stamp};
 use crate::screen::{Paint, Screen};
 use crate::show::columns::{Line, lay_out};
 use crate::show::{revision_diff, words};
@@ -47,8 +47,9 @@ pub async fn run(args: &HistoryArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 struct Entry {
     revision: i64,
     hash: String,
+    #[serde(serialize_with = "stamp")]
     created: Option<Time>,
-    /// What it is now: `wished`, `stable`.
+    /// What it is now: wished for, stable, gone back to.
     is: Vec<&'static str>,
     /// What differs from the one before, in short.
     changed: String,
@@ -56,14 +57,16 @@ struct Entry {
 
 fn entries(set: &LiveSet, revisions: &Revisions) -> Vec<Entry> {
     let known = &set.status.revision;
+    // The highest number is the one wished for last.
+    let wished = revisions.0.last().map(|revision| revision.hash.clone());
     let entry = |revision: &StoredRevision| {
-        let mut is = Vec::new();
-        if known.update == revision.hash {
-            is.push("wished for");
-        }
-        if known.stable.as_ref() == Some(&revision.hash) {
-            is.push("stable");
-        }
+        let hash = Some(&revision.hash);
+        let words = [
+            ("wished for", hash == wished.as_ref()),
+            ("gone back to", hash == Some(&known.update) && hash != wished.as_ref()),
+            ("stable", hash == known.stable.as_ref()),
+        ];
+        let is = words.iter().filter(|(_, holds)| *holds).map(|(word, _)| *word).collect();
         let changed = match revisions.predecessor(revision) {
             Some(before) => revision_diff::in_short(&revision_diff::compare(&before.set, &revision.set)),
             None => String::new(),
@@ -88,7 +91,7 @@ fn draw(entries: &[Entry], now: Time, paint: Paint) -> String {
 }
 
 fn whole(revision: &StoredRevision) -> Value {
-    json!({"revision": revision.number, "hash": revision.hash, "created": revision.created, "roles": revision.set.roles})
+    json!({"revision": revision.number, "hash": revision.hash, "roles": revision.set.roles})
 }
 
 fn show_one(revision: &StoredRevision) -> Result<String> {
