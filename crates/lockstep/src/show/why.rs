@@ -70,11 +70,15 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
             rule: blocked.rule.clone(),
             value: look_up(spec, &blocked.rule),
             since: blocked.since.clone(),
-            waited: moment(&blocked.since).map(|since| now.since(since)),
+            // The status counts in whole seconds.
+            waited: moment(&blocked.since).map(|since| Millis::seconds(now.since(since).0 / 1000)),
             to_go_on: reason.map(|reason| advice::to_go_on(reason, set, blocked)),
         }
     };
-    let mut blocked: Vec<Block> = rollout.blocked.iter().map(block).collect();
+    // That a paused set is paused is said once, not of every part of it.
+    let is_paused = Reason::Paused.to_string();
+    let mut blocked: Vec<Block> =
+        rollout.blocked.iter().filter(|blocked| blocked.reason != is_paused).map(block).collect();
     // Causes first: a group that waits for another is none.
     blocked.sort_by_key(|block| block.reason == Reason::GroupsExhausted.to_string());
     Why {
@@ -103,7 +107,8 @@ fn summary(set: &LiveSet, blocked: &[Block]) -> String {
     }
     let since = blocked.first().and_then(|block| block.waited);
     let since = since.map(|waited| format!(" ({waited})")).unwrap_or_default();
-    let waiting = set.waiting().map(|what| format!("Waiting: {what}{since}.")).unwrap_or_default();
+    let waiting = set.waiting().filter(|_| !blocked.is_empty());
+    let waiting = waiting.map(|what| format!("Waiting: {what}{since}.")).unwrap_or_default();
     let (stable, update) = (status.revision.stable.as_deref(), &status.revision.update);
     let first = match status.rollout.phase.as_str() {
         "Complete" => format!("{name} is complete at {update}. Nothing waits."),
@@ -306,14 +311,17 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
         ] {
             assert_eq!(said(&set(phase, "", None, json!([]))), text);
         }
-        let mut stalled = set("Stalled", "prefill-2 is not available yet", None, json!([]));
+        let blocked = json!([{"what": "llama-1", "reason": "Paused", "message": "not while it is paused"}]);
+        let paused = said(&set("Paused", "not while it is paused", None, blocked));
+        assert_eq!(paused, "llama is paused. `lockstep resume llama` lets it go on.\n");
+        let mut stalled = set("Stalled", "", None, json!([]));
         // The default deadline is ten minutes, so this one passed ten minutes ago.
         let since = moment(NOW).unwrap().0 - 1_200_000;
         stalled.status.memory = json!({"best": {"target": "a41d0", "updated": 0, "surge": 0, "pauses": 0,
                                                 "since": since, "started": 0}});
         assert_eq!(
             said(&stalled),
-            "llama is stalled: nothing was achieved before the deadline. Waiting: prefill-2 is not available yet.\n  \
+            "llama is stalled: nothing was achieved before the deadline.\n  \
              The deadline passed 10m ago. `lockstep retry llama` gives it another.\n"
         );
     }
