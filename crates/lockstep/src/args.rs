@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
 use crate::commands::install::InstallArgs;
+use crate::commands::live::args::{Live, set_name};
 use crate::commands::operator::OperatorArgs;
 use crate::commands::uninstall::UninstallArgs;
+use crate::input::cluster::ClusterArgs;
 
-/// Plan, simulate and check rollouts of LockstepSets before they happen.
+/// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
 ///
-/// Nothing here talks to a cluster: manifests in, answers out, made by the same engine that runs in the
-/// operator.
+/// plan, simulate, lint and demo talk to no cluster: manifests in, answers out, made by the same engine that
+/// runs in the operator. The others take the cluster that kubectl would take.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -23,7 +26,8 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 all is well, 1 wrong input, 2 the rollout cannot finish, 3 a promise was broken.
+Exit codes: 0 all is well, 1 wrong input or an error, 2 the rollout cannot finish, 3 a promise was broken.
+`lockstep status` has its own.
 Start with `lockstep demo`.";
 
 /// The commands.
@@ -31,6 +35,8 @@ Start with `lockstep demo`.";
 pub enum Command {
     /// Show what a rollout will do, wave by wave; or what the engine would do now for an observed state.
     #[command(after_help = PLAN_EXAMPLES)]
+    #[command(mut_arg("kubeconfig", |arg| arg.requires("live")), mut_arg("context", |arg| arg.requires("live")))]
+    #[command(mut_arg("namespace", |arg| arg.requires("live")))]
     Plan(PlanArgs),
     /// Play a rollout, with faults if you like, and check every promise on the way.
     #[command(after_help = SIMULATE_EXAMPLES)]
@@ -40,6 +46,20 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// What talks to a cluster.
+    #[command(flatten)]
+    Live(Live),
+    /// Write the completion of a shell: `source <(lockstep completion bash)`.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the manual.
+    Man {
+        /// Write a page per command into this folder.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Run the operator: look after the LockstepSets of a cluster.
     Operator(OperatorArgs),
     /// Install the operator, or bring an older one up to date.
@@ -57,7 +77,9 @@ Examples:
   lockstep plan -f old.yaml --to new.yaml --ready prefill=8m,decode=6m
   lockstep plan --to new.yaml                        a first start
   lockstep plan -f old.yaml --to new.yaml -o svg > rollout.svg
-  lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state";
+  lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state
+  lockstep plan --live llama                         the same, from what a cluster holds now
+  lockstep plan --live llama --to new.yaml           what applying this would do to it";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:
@@ -76,11 +98,18 @@ pub struct PlanArgs {
     #[arg(short = 'f', long = "from", value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// The manifest that is wished for.
-    #[arg(long, value_name = "FILE", required_unless_present = "snapshot", conflicts_with = "snapshot")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["snapshot", "live"])]
+    #[arg(conflicts_with = "snapshot")]
     pub to: Option<PathBuf>,
     /// An observed state: show what the engine would do now. Needs -f and no --to.
     #[arg(long, value_name = "FILE", requires = "from")]
     pub snapshot: Option<PathBuf>,
+    /// A set in a cluster: what would happen to it next, or with --to, on the way to that.
+    #[arg(long, value_name = "NAME", value_parser = set_name, conflicts_with_all = ["from", "snapshot"])]
+    pub live: Option<String>,
+    /// Where that set is.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// How long things take.
     #[command(flatten)]
     pub pace: Pace,
@@ -124,7 +153,8 @@ impl std::str::FromStr for Ready {
     }
 }
 
-fn duration(text: &str) -> Result<Millis, String> {
+/// A length of time such as `5m`.
+pub fn duration(text: &str) -> Result<Millis, String> {
     text.parse::<Duration>().map(|duration| duration.0).map_err(|error| error.to_string())
 }
 

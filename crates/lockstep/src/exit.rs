@@ -13,6 +13,10 @@ pub enum Exit {
     CannotFinish,
     /// A promise was broken: an error of Lockstep itself.
     PromiseBroken,
+    /// A rollout in a cluster is stalled or went back.
+    Stalled,
+    /// A rollout in a cluster was not at its end in time.
+    TimedOut,
 }
 
 impl From<Exit> for ExitCode {
@@ -20,8 +24,8 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Fine => 0,
             Exit::BadInput => 1,
-            Exit::CannotFinish => 2,
-            Exit::PromiseBroken => 3,
+            Exit::CannotFinish | Exit::Stalled => 2,
+            Exit::PromiseBroken | Exit::TimedOut => 3,
         })
     }
 }

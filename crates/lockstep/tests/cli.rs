@@ -162,3 +162,18 @@ fn the_demo_needs_nothing() {
     assert!(ran.out.contains("Can finish: yes"));
     assert!(ran.out.contains("Promises: all kept in 200 runs"), "{}", ran.out);
 }
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = lockstep(&["completion", shell]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert!(ran.out.contains("to-revision"), "{shell}");
+    }
+    assert!(lockstep(&["man"]).out.contains(".TH lockstep 1"));
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("manual");
+    let ran = lockstep(&["man", "--dir", dir.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let page = std::fs::read_to_string(dir.join("lockstep-promote.1")).unwrap();
+    assert!(page.contains("Let the pauses pass"), "{page}");
+}

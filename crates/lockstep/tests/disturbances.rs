@@ -254,5 +254,5 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
         .filter(|entry| entry.request.user_agent.contains("lockstep-operator"))
         .map(|entry| format!("{entry:?}"))
         .collect();
-    assert_eq!(written, [String::new(); 0]);
+    assert_eq!(written, Vec::<String>::new());
 }

@@ -3,6 +3,8 @@
 mod demo;
 pub mod install;
 mod lint;
+pub mod live;
+mod manual;
 mod now;
 pub mod operator;
 mod plan;
@@ -10,10 +12,11 @@ mod simulate;
 pub mod uninstall;
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::exit::Exit;
@@ -22,7 +25,7 @@ use crate::screen::{Screen, with_streams};
 
 /// Reads the command line, runs the command and says how it ended.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -40,13 +43,28 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Reads the command line. kubectl runs `kubectl lockstep` as `kubectl-lockstep`; then that is what help calls it.
+fn parse() -> Result<Cli, clap::Error> {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let plugin = called.as_deref().and_then(Path::file_stem).is_some_and(|stem| stem == "kubectl-lockstep");
+    let command = Cli::command();
+    let command = if plugin { command.bin_name("kubectl lockstep") } else { command.bin_name("lockstep") };
+    Cli::from_arg_matches(&command.try_get_matches()?)
+}
+
 fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     match command {
-        Command::Plan(args) if args.snapshot.is_some() => now::run(args, screen),
-        Command::Plan(args) => plan::run(args, screen),
+        Command::Plan(args) => match &args.live {
+            Some(name) => live::plan::run(args, name, screen),
+            None if args.snapshot.is_some() => now::run(args, screen),
+            None => plan::run(args, screen),
+        },
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
+        Command::Live(command) => live::run(command, screen),
+        Command::Completion { shell } => manual::completion(*shell, screen),
+        Command::Man { dir } => manual::man(dir.as_deref(), screen),
         Command::Operator(args) => operator::run(args),
         Command::Install(args) => install::run(args, screen),
         Command::Uninstall(args) => uninstall::run(args, screen),

@@ -46,13 +46,23 @@ pub fn run(args: &PlanArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let Some(to) = &args.to else { anyhow::bail!("--to is required: the manifest that is wished for") };
     let (from, to) = read_pair(args.from.as_deref(), to)?;
     say(&to.warnings, screen);
-    let played = play_ideal(from.as_ref(), &to, &args.pace)?;
-    warn_of_deadline(&played.nature, &to, screen);
+    tell(from.as_ref(), &to, args, screen)
+}
+
+/// Plays the rollout and says what happens.
+pub fn tell(
+    from: Option<&Manifest>,
+    to: &Manifest,
+    args: &PlanArgs,
+    screen: &mut Screen<'_>,
+) -> anyhow::Result<Exit> {
+    let played = play_ideal(from, to, &args.pace)?;
+    warn_of_deadline(&played.nature, to, screen);
     match args.output {
-        PlanForm::Table => show(&played, from.as_ref(), &to, args, screen)?,
+        PlanForm::Table => show(&played, from, to, args, screen)?,
         PlanForm::Json => {
             let told = Told {
-                from: from.as_ref().map(|from| &from.spec),
+                from: from.map(|from| &from.spec),
                 to: &to.spec,
                 title: &played.title.text,
                 waves: &played.waves,

@@ -1,10 +1,19 @@
 //! Results in words, tables, JSON and pictures.
 
+pub mod advice;
+pub mod columns;
 pub mod diff;
 pub mod now_table;
 pub mod plan_json;
 pub mod plan_table;
+pub mod pod_state;
+pub mod progress;
+pub mod revision_diff;
+pub mod set_list;
 pub mod summary;
 pub mod svg;
 pub mod title;
+pub mod tree;
+pub mod tree_table;
+pub mod why;
 pub mod words;

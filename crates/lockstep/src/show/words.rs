@@ -64,6 +64,17 @@ pub fn roughly(millis: u64) -> String {
     if millis > 0 && seconds == 0 { Millis(millis).to_string() } else { Millis::seconds(rounded).to_string() }
 }
 
+/// An age as kubectl shows it: `41s`, `12m`, `5h`, `3d`.
+pub fn age(length: Millis) -> String {
+    let seconds = length.0 / 1000;
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 /// A table without lines, as wide as its content, at most as a screen.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
@@ -102,6 +113,13 @@ mod tests {
             [(0, "0s"), (1, "1ms"), (61_000, "1m1s"), (2_401_000, "40m"), (6_869_000, "1h54m")]
         {
             assert_eq!(roughly(millis), text);
+        }
+    }
+
+    #[test]
+    fn ages() {
+        for (seconds, text) in [(41, "41s"), (119, "119s"), (120, "2m"), (18_000, "5h"), (259_200, "3d")] {
+            assert_eq!(age(Millis::seconds(seconds)), text);
         }
     }
 

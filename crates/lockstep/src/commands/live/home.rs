@@ -1,0 +1,141 @@
+//! Where a set lives: reading it and all that belongs to it, with errors a person can act on.
+
+use anyhow::{Context, Result, anyhow};
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::core::DynamicObject;
+use kube::{Api, Client, Error};
+use lockstep_api::label;
+use lockstep_operator::observe::SlimPod;
+use lockstep_operator::set::{resource, scale_resource};
+
+use super::revisions::Revisions;
+use crate::input::cluster::ClusterArgs;
+use crate::input::live_set::LiveSet;
+use crate::input::scales::Scales;
+
+/// Who writes: the field manager of everything this program changes.
+pub const FIELD_MANAGER: &str = "lockstep-cli";
+
+/// A namespace of a cluster.
+#[derive(Clone)]
+pub struct Home {
+    client: Client,
+    /// The namespace.
+    pub namespace: String,
+}
+
+impl Home {
+    /// Connects.
+    pub async fn open(args: &ClusterArgs) -> Result<Self> {
+        let (client, namespace) = args.client().await?;
+        Ok(Self { client, namespace })
+    }
+
+    /// The sets of the namespace.
+    pub fn sets(&self) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource())
+    }
+
+    /// The sets of all namespaces.
+    pub fn all_sets(&self) -> Api<DynamicObject> {
+        Api::all_with(self.client.clone(), &resource())
+    }
+
+    /// The pods of the namespace.
+    pub fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// One set.
+    pub async fn set(&self, name: &str) -> Result<LiveSet> {
+        let found = self.sets().get(name).await.map_err(|error| self.explain(error, name))?;
+        LiveSet::of(found)
+    }
+
+    /// The pods of a set.
+    pub async fn pods_of(&self, name: &str) -> Result<Vec<Pod>> {
+        let listed = self.pods().list(&of_set(name)).await;
+        Ok(listed.map_err(plain).with_context(|| format!("cannot list the pods of {name}"))?.items)
+    }
+
+    /// The pods of a set as the operator reads them.
+    pub async fn slim_pods_of(&self, name: &str) -> Result<Vec<SlimPod>> {
+        let api: Api<SlimPod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let listed = api.list(&of_set(name)).await;
+        Ok(listed.map_err(plain).with_context(|| format!("cannot list the pods of {name}"))?.items)
+    }
+
+    /// The objects that store revisions of a set. Those of an earlier set of the same name are not this set's.
+    pub async fn stored(&self, set: &LiveSet) -> Result<Vec<ControllerRevision>> {
+        let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), &self.namespace);
+        let listed = api.list(&of_set(&set.name)).await.map_err(plain);
+        let mut listed = listed.with_context(|| format!("cannot list the revisions of {}", set.name))?.items;
+        listed.retain(|stored| {
+            let owners = stored.metadata.owner_references.iter().flatten();
+            owners.into_iter().any(|owner| Some(&owner.uid) == set.object.metadata.uid.as_ref())
+        });
+        Ok(listed)
+    }
+
+    /// The stored revisions of a set.
+    pub async fn revisions(&self, set: &LiveSet) -> Result<Revisions> {
+        Revisions::of(self.stored(set).await?)
+    }
+
+    /// How large each role is scaled to.
+    pub async fn scales(&self, name: &str) -> Result<Scales> {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &self.namespace, &scale_resource());
+        match api.list(&of_set(name)).await {
+            Ok(listed) => Ok(Scales::of(&listed.items)),
+            // A cluster without the kind has nothing that is scaled.
+            Err(Error::Api(status)) if status.code == 404 => Ok(Scales::default()),
+            Err(error) => Err(plain(error).context(format!("cannot list the scales of {name}"))),
+        }
+    }
+
+    /// An error of the API server about a set, in kubectl's words.
+    pub fn explain(&self, error: Error, name: &str) -> anyhow::Error {
+        match &error {
+            Error::Api(status) if status.code == 404 && is_of_object(status) => {
+                anyhow!("lockstepset {name:?} not found in namespace {:?}", self.namespace)
+            }
+            _ => explain_kind(error),
+        }
+    }
+}
+
+/// An error about the kind as a whole.
+pub fn explain_kind(error: Error) -> anyhow::Error {
+    match &error {
+        Error::Api(status) if status.code == 404 => anyhow!(
+            "the cluster does not know LockstepSets: the CRD lockstepsets.lockstep.dev is missing. \
+             Run `lockstep install`"
+        ),
+        _ => plain(error),
+    }
+}
+
+/// What the API server said, without the names of the library's types.
+pub fn plain(error: Error) -> anyhow::Error {
+    match error {
+        Error::Api(status) => anyhow!("{}", status.message),
+        other => anyhow!(other),
+    }
+}
+
+/// A path that does not exist at all has no details.
+fn is_of_object(status: &kube::core::Status) -> bool {
+    status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+/// Everything of one set.
+pub fn selector(name: &str) -> String {
+    format!("{}={name}", label::SET)
+}
+
+fn of_set(name: &str) -> ListParams {
+    ListParams::default().labels(&selector(name))
+}

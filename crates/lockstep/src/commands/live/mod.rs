@@ -1,0 +1,43 @@
+//! The commands on a set that runs in a cluster, one file per verb.
+
+mod abort;
+mod answer;
+pub mod args;
+mod get;
+mod history;
+mod home;
+mod memory;
+mod observed;
+mod pause;
+pub mod plan;
+mod promote;
+mod put_back;
+mod retry;
+mod revisions;
+mod status;
+mod undo;
+mod why;
+
+use args::Live;
+
+use crate::exit::Exit;
+use crate::input::cluster::block_on;
+use crate::screen::Screen;
+
+/// Runs a command.
+pub fn run(command: &Live, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
+    block_on(async {
+        match command {
+            Live::Status(args) => status::run(args, screen).await,
+            Live::Get(args) => get::run(args, screen).await,
+            Live::Pause(args) => pause::run(args, true, screen).await,
+            Live::Resume(args) => pause::run(args, false, screen).await,
+            Live::Promote(args) => promote::run(args, screen).await,
+            Live::Abort(args) => abort::run(args, screen).await,
+            Live::Retry(args) => retry::run(args, screen).await,
+            Live::Undo(args) => undo::run(args, screen).await,
+            Live::History(args) => history::run(args, screen).await,
+            Live::Why(args) => why::run(args, screen).await,
+        }
+    })
+}

@@ -1,0 +1,34 @@
+//! `lockstep pause` and `lockstep resume`: the one field of the spec that holds everything.
+
+use anyhow::Result;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use super::answer::give;
+use super::args::SetArgs;
+use super::home::{FIELD_MANAGER, Home};
+use crate::exit::Exit;
+use crate::screen::Screen;
+
+/// Runs either command.
+pub async fn run(args: &SetArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
+    let home = Home::open(&args.cluster).await?;
+    let set = home.set(&args.name).await?;
+    let name = &set.name;
+    let was = set.spec()["paused"].as_bool().unwrap_or_default();
+    if was != paused {
+        let patch = Patch::Merge(json!({"spec": {"paused": paused}}));
+        let manager = PatchParams::apply(FIELD_MANAGER);
+        home.sets().patch(name, &manager, &patch).await.map_err(|error| home.explain(error, name))?;
+    }
+    let text = match (paused, was) {
+        (true, true) => format!("lockstepset {name:?} is paused already\n"),
+        (true, false) => format!("lockstepset {name:?} paused; `lockstep resume {name}` lets it go on\n"),
+        (false, true) => format!("lockstepset {name:?} resumed\n"),
+        (false, false) => format!("lockstepset {name:?} is not paused\n"),
+    };
+    let value =
+        json!({"name": name, "namespace": home.namespace, "paused": paused, "changed": was != paused});
+    give(screen, args.output, &value, || text)?;
+    Ok(Exit::Fine)
+}
