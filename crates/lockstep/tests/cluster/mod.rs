@@ -59,3 +59,88 @@ pub fn gang(name: &str, replicas: u32, workers: u32, image: &str, more: &str) ->
 "
     )
 }
+
+/// A namespace with one set in it, looked at with kubectl.
+pub struct Stage<'a> {
+    cluster: &'a Cluster,
+    /// The namespace.
+    pub namespace: String,
+}
+
+/// A pod, as far as these tests care.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub name: String,
+    pub node: String,
+    pub image: String,
+    pub batch: String,
+    pub ready: bool,
+    pub gated: bool,
+}
+
+impl<'a> Stage<'a> {
+    /// A fresh namespace.
+    pub async fn new(cluster: &'a Cluster) -> Self {
+        let namespace = cluster.new_namespace("stage").await.expect("a namespace");
+        Self { cluster, namespace }
+    }
+
+    /// Runs kubectl and gives what it says.
+    pub async fn kubectl(&self, arguments: &[&str]) -> String {
+        let kubectl = self.cluster.program("kubectl").expect("kubectl");
+        let done = tokio::process::Command::new(kubectl)
+            .arg(format!("--kubeconfig={}", self.cluster.kubeconfig().display()))
+            .arg(format!("--namespace={}", self.namespace))
+            .args(arguments)
+            .output()
+            .await
+            .expect("kubectl runs");
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// Applies a manifest.
+    pub async fn apply(&self, manifest: &str) {
+        let path = self.cluster.dir().expect("a folder").join(format!("{}.yaml", self.namespace));
+        std::fs::write(&path, manifest).expect("written");
+        self.kubectl(&["apply", "-f", &path.display().to_string()]).await;
+    }
+
+    /// Waits until the set says that it is ready.
+    pub async fn until_ready(&self) {
+        self.kubectl(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=90s"]).await;
+    }
+
+    /// The pods.
+    pub async fn pods(&self) -> Vec<Line> {
+        let text = self.kubectl(&["get", "pods", "-o", "json"]).await;
+        let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let line = |pod: &serde_json::Value| {
+            let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            Line {
+                name: text(&pod["metadata"]["name"]),
+                node: text(&pod["spec"]["nodeName"]),
+                image: text(&pod["spec"]["containers"][0]["image"]),
+                batch: text(&pod["metadata"]["labels"]["batch.lockstep.dev/near"]),
+                ready: conditions.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"),
+                gated: pod["spec"]["schedulingGates"].is_array(),
+            }
+        };
+        list["items"].as_array().into_iter().flatten().map(line).collect()
+    }
+
+    /// Waits until the pods are so.
+    pub async fn until(&self, what: &str, so: impl Fn(&[Line]) -> bool) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(90);
+        loop {
+            let pods = self.pods().await;
+            if so(&pods) {
+                return;
+            }
+            let set = self.kubectl(&["get", "lss", "-o", "yaml"]).await;
+            assert!(tokio::time::Instant::now() < deadline, "never {what}:\n{pods:#?}\n{set}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
