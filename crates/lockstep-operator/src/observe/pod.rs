@@ -207,7 +207,7 @@ fn view(metadata: &RawMeta, spec: &RawSpec, status: &RawStatus) -> Pod {
     let ready = condition("Ready");
     let is_ready = ready.is_some_and(|ready| ready.status == "True");
     let scheduled = condition("PodScheduled").filter(|scheduled| scheduled.status == "True");
-    let created = time(metadata.creation_timestamp);
+    let created = time(metadata.creation_timestamp) + REST_OF_SECOND;
     let turned = ready.map(since).filter(|_| !is_ready);
     let containers = status.container_statuses.iter().chain(&status.init_container_statuses);
     Pod {
@@ -269,6 +269,7 @@ mod tests {
         assert_eq!(slim.place, Some(Place { group: 1, role: "prefill".into(), instance: 2 }));
         let pod = slim.pod;
         assert_eq!((pod.member.as_str(), pod.index, pod.incarnation, pod.restarts), ("worker", 3, 4, 2));
+        assert_eq!(pod.created, Time(START_OF_DAY + 999));
         assert!(pod.gated && !pod.failed && !pod.terminating && pod.ready.is_none());
         assert!(slim.meta.managed_fields.is_none());
     }

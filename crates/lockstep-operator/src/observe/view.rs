@@ -74,7 +74,7 @@ impl View {
             return false;
         }
         let mut pod = slim.pod.clone();
-        remember_readiness(&mut pod, same.map(|known| &known.pod), now);
+        remember_times(&mut pod, same.map(|known| &known.pod), now);
         let deleting = same.is_some_and(|known| known.deleting) && !pod.terminating;
         pod.terminating |= deleting;
         let shown = shown || same.is_some_and(|known| known.shown);
@@ -194,7 +194,8 @@ impl View {
 }
 
 /// Keeps what the API does not say: the very moment of a change, and that a pod had been ready.
-fn remember_readiness(pod: &mut Pod, before: Option<&Pod>, now: Time) {
+fn remember_times(pod: &mut Pod, before: Option<&Pod>, now: Time) {
+    pod.created = before.map_or_else(|| pod.created.min(now), |before| before.created);
     let was_ready = before.and_then(|before| before.ready);
     match pod.ready {
         Some(since) => pod.ready = Some(was_ready.unwrap_or_else(|| since.min(now))),
@@ -203,5 +204,130 @@ fn remember_readiness(pod: &mut Pod, before: Option<&Pod>, now: Time) {
             let earlier = before.and_then(|before| before.unready);
             pod.unready = turned.or(earlier).or(pod.unready);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOON: u64 = 1_767_268_800_000;
+
+    /// A pod as the API server tells of it.
+    fn told(uid: &str, version: u64, ready: bool, going: bool) -> SlimPod {
+        let status = if ready { "True" } else { "False" };
+        let mut pod = json!({
+            "metadata": {
+                "name": "llama-0-web-0", "namespace": "ml", "uid": uid, "resourceVersion": version.to_string(),
+                "creationTimestamp": "2026-01-01T12:00:00Z",
+                "labels": {"lockstep.dev/set": "llama", "lockstep.dev/group": "0", "lockstep.dev/role": "web",
+                           "lockstep.dev/instance": "0", "lockstep.dev/member": "web", "lockstep.dev/pod": "0"},
+                "ownerReferences": [{"uid": "set", "controller": true}],
+            },
+            "status": {"conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2026-01-01T12:00:05Z"}]},
+        });
+        if going {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T12:00:30Z");
+        }
+        serde_json::from_value(pod).unwrap()
+    }
+
+    fn place() -> Place {
+        Place { group: 0, role: "web".into(), instance: 0 }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time(NOON + seconds * 1000 + 500)
+    }
+
+    /// The pods, in words.
+    fn shown(view: &View) -> Vec<String> {
+        let word = |pod: &Pod| match () {
+            () if pod.in_flight => "in flight",
+            () if pod.terminating => "going",
+            () if pod.ready.is_some() => "ready",
+            () => "there",
+        };
+        let owner = Uid::new("set");
+        view.pods(&owner).map(|(_, known)| format!("{} {}", known.pod.uid, word(&known.pod))).collect()
+    }
+
+    fn creating(view: &mut View) {
+        let pod = Pod { member: "web".into(), ..Pod::default() };
+        view.creating(place(), "llama-0-web-0".into(), &Uid::new("set"), pod);
+    }
+
+    #[test]
+    fn what_we_write_counts_before_the_watch_shows_it() {
+        let mut view = View::default();
+        creating(&mut view);
+        assert_eq!(shown(&view), [" in flight"]);
+        view.see(&told("a", 5, false, false), false, at(1));
+        assert_eq!(shown(&view), ["a there"]);
+        view.deleting(&Uid::new("a"));
+        assert_eq!(shown(&view), ["a going"]);
+        // The watch is behind: it shows the pod as it was before the delete.
+        view.see(&told("a", 6, true, false), true, at(2));
+        assert_eq!(shown(&view), ["a going"]);
+        view.not_deleted(&Uid::new("a"));
+        assert_eq!(shown(&view), ["a ready"]);
+    }
+
+    #[test]
+    fn nothing_of_a_create_that_failed_stays() {
+        let mut view = View::default();
+        creating(&mut view);
+        view.not_created(&place(), &"web".into(), 0, "llama-0-web-0");
+        assert!(view.is_empty());
+    }
+
+    #[test]
+    fn old_news_change_nothing() {
+        let mut view = View::default();
+        view.see(&told("a", 9, true, false), true, at(6));
+        assert!(!view.see(&told("a", 7, false, false), true, at(7)));
+        assert_eq!(shown(&view), ["a ready"]);
+        // A pod that had the name before is gone for good; its end is no news about the one that has it now.
+        assert!(!view.see(&told("older", 3, false, true), true, at(8)));
+        assert!(!view.gone(&Uid::new("older")));
+        assert_eq!(shown(&view), ["a ready"]);
+    }
+
+    #[test]
+    fn a_list_that_may_be_older_than_our_own_write_leaves_it_in_doubt() {
+        let mut view = View::default();
+        view.see(&told("a", 9, false, false), false, at(1));
+        view.begin_list();
+        assert_eq!(view.end_list(at(2)), [("llama-0-web-0".to_owned(), Uid::new("a"))]);
+        assert_eq!(shown(&view), ["a there"]);
+        // Once the watch has shown it, a list without it means that it is gone.
+        view.see(&told("a", 9, false, false), true, at(3));
+        view.begin_list();
+        assert!(view.end_list(at(4)).is_empty());
+        assert!(view.is_empty());
+    }
+
+    #[test]
+    fn times_are_those_at_which_things_were_seen_and_a_restart_of_ours_loses_little() {
+        let mut view = View::default();
+        view.see(&told("a", 1, false, false), true, at(0));
+        view.see(&told("a", 2, true, false), true, at(5));
+        view.see(&told("a", 3, false, false), true, at(20));
+        let owner = Uid::new("set");
+        let known = |view: &View| view.pods(&owner).next().unwrap().1.pod.clone();
+        let pod = known(&view);
+        assert_eq!((pod.created, pod.ready, pod.unready), (at(0), None, Some(at(20))));
+        // Another operator sees it for the first time, long after.
+        let mut late = View::default();
+        late.see(&told("a", 2, true, false), true, at(60));
+        assert_eq!(known(&late).ready, Some(Time(NOON + 5_999)));
+    }
+
+    #[test]
+    fn pods_of_another_owner_are_not_ours() {
+        let mut view = View::default();
+        view.see(&told("a", 1, true, false), true, at(0));
+        assert_eq!(view.pods(&Uid::new("other")).count(), 0);
     }
 }

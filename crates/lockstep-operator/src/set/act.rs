@@ -10,9 +10,10 @@ use lockstep_core::plan::{Action, Create, Delete, Plan, PodSlot, Ungate};
 use lockstep_core::snapshot::Pod;
 use serde_json::Value;
 
-use super::actor::{Actor, Done, Kind, now};
+use super::actor::{Actor, Done, now};
 use super::desk::Handle;
 use super::keep::Keeper;
+use super::pace::Topic;
 use super::wish::Wish;
 use crate::act::{ActError, Answer, Blueprint, Hand};
 use crate::observe::Place;
@@ -28,23 +29,29 @@ impl Actor {
     pub(super) async fn act(&mut self, wish: &Wish, spec: &Spec, plan: &Plan) {
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
         if let Err(error) = keeper.gangs(spec.gang.scheduler, plan).await {
-            self.failed(Kind::Upkeep, error);
+            self.failed(Topic::Upkeep, error);
             return;
         }
-        let now = now();
-        let (creates, deletes) = (self.creates.holds(now), self.deletes.holds(now));
         for action in &plan.actions {
             match action {
-                Action::Create(create) if creates.is_none() => self.create(wish, spec, create),
-                Action::Delete(delete) if deletes.is_none() => self.delete(delete),
-                Action::Ungate(ungate) if deletes.is_none() => self.ungate(ungate),
+                Action::Create(create) if self.may(&Topic::Create(create.of.role.clone())) => {
+                    self.create(wish, spec, create);
+                }
+                Action::Delete(delete) if self.may(&Topic::Delete) => self.delete(delete),
+                Action::Ungate(ungate) if self.may(&Topic::Ungate) => self.ungate(ungate),
                 _ => {}
             }
         }
-        for until in [creates, deletes].into_iter().flatten() {
+        self.start_jobs();
+    }
+
+    /// Whether a write of this topic may be tried now; if not, it is looked at again when it may.
+    fn may(&mut self, topic: &Topic) -> bool {
+        let until = self.backoffs.get(topic).and_then(|backoff| backoff.holds(now()));
+        if let Some(until) = until {
             self.wake_at(until);
         }
-        self.start_jobs();
+        until.is_none()
     }
 
     /// Starts as many writes as may be under way.
@@ -56,31 +63,32 @@ impl Actor {
 
     /// A write has ended.
     pub(super) fn ended(&mut self, done: Result<Done, tokio::task::JoinError>) {
-        let Ok(Done { kind, result }) = done else {
+        let Ok(Done { topic, result }) = done else {
             // A task that panicked has put the view right while it was dropped.
             self.pace.ended(false);
             return;
         };
-        match kind {
-            Kind::Create | Kind::Delete | Kind::Ungate => {
-                self.pace.ended(result.is_ok());
+        match topic {
+            Topic::Create(_) | Topic::Name(_) | Topic::Delete | Topic::Ungate => {
+                let taken = matches!(topic, Topic::Name(_));
+                self.pace.ended(result.is_ok() || taken);
                 match result {
-                    Ok(()) => self.succeeded(kind),
+                    Ok(()) => self.succeeded(&topic),
                     Err(error) => {
-                        self.pace.clear();
-                        self.failed(kind, error);
+                        self.pace.drop_all(&topic);
+                        self.failed(topic, error);
                     }
                 }
                 self.start_jobs();
             }
-            Kind::Status => {
+            Topic::Status => {
                 self.saying = false;
                 match result {
-                    Ok(()) => drop(self.troubles.remove(&kind)),
+                    Ok(()) => self.succeeded(&topic),
                     Err(error) => self.not_said(error),
                 }
             }
-            Kind::Upkeep | Kind::Aside => {
+            Topic::Upkeep | Topic::Aside => {
                 if let Err(error) = result {
                     tracing::debug!(%error, "a write beside the pods failed");
                 }
@@ -88,12 +96,9 @@ impl Actor {
         }
     }
 
-    fn succeeded(&mut self, kind: Kind) {
-        match kind {
-            Kind::Create => self.creates.succeeded(),
-            _ => self.deletes.succeeded(),
-        }
-        self.troubles.remove(&kind);
+    pub(super) fn succeeded(&mut self, topic: &Topic) {
+        self.backoffs.remove(topic);
+        self.troubles.remove(topic);
     }
 
     fn create(&mut self, wish: &Wish, spec: &Spec, create: &Create) {
@@ -107,7 +112,10 @@ impl Actor {
             Some(Err(_)) | None => {
                 let doing = format!("build a pod of role {}", create.of.role);
                 let message = format!("revision {} is not stored", create.revision);
-                self.failed(Kind::Create, ActError::Refused { doing, code: 404, message });
+                self.failed(
+                    Topic::Create(create.of.role.clone()),
+                    ActError::Refused { doing, code: 404, message },
+                );
                 return;
             }
         };
@@ -115,6 +123,9 @@ impl Actor {
         for slot in &create.pods {
             let name = crate::act::pod_name(&wish.set.name, &content, create, slot);
             let Some(pod) = blueprint.pod(create, slot) else { continue };
+            if !self.may(&Topic::Name(name.clone())) {
+                continue;
+            }
             self.create_pod(create, slot, name, pod);
         }
     }
@@ -136,12 +147,13 @@ impl Actor {
         self.handle.desk().view.creating(place.clone(), name.clone(), &self.owner, pod);
         let undo = Undo::Create { place, member: slot.member.clone(), index: slot.index, name: name.clone() };
         let mut pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
-        let (hand, owner) = (self.hand.clone(), self.owner.clone());
+        let (hand, owner, role) = (self.hand.clone(), self.owner.clone(), of.role.clone());
         let sure = Arc::clone(&self.context.sure);
-        self.pace.push(Box::pin(async move {
-            let kind = Kind::Create;
+        let topic = Topic::Create(of.role.clone());
+        let job = Box::pin(async move {
+            let topic = Topic::Create(role);
             if !sure() {
-                return Done { kind, result: Err(ActError::NotLeader) };
+                return Done { topic, result: Err(ActError::NotLeader) };
             }
             let answer = patiently(&name, hand.create(&owner, &name, &body)).await;
             let answer = match answer {
@@ -152,12 +164,17 @@ impl Actor {
                 Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
                     pledge.keep();
                     pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
-                    Done { kind, result: Ok(()) }
+                    Done { topic, result: Ok(()) }
                 }
-                Ok(Answer::Gone | Answer::Changed(None)) => Done { kind, result: Ok(()) },
-                Err(error) => Done { kind, result: Err(error) },
+                Ok(Answer::Gone | Answer::Changed(None)) => Done { topic, result: Ok(()) },
+                // That this name is taken says nothing of the others.
+                Err(error @ ActError::NameTaken { .. }) => {
+                    Done { topic: Topic::Name(name), result: Err(error) }
+                }
+                Err(error) => Done { topic, result: Err(error) },
             }
-        }));
+        });
+        self.pace.push(topic, job);
     }
 
     fn delete(&mut self, delete: &Delete) {
@@ -179,11 +196,12 @@ impl Actor {
         let pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
         let hand = self.hand.clone();
         let sure = Arc::clone(&self.context.sure);
-        self.pace.push(Box::pin(async move {
+        let job = Box::pin(async move {
             let result =
                 if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
-            Done { kind: Kind::Delete, result }
-        }));
+            Done { topic: Topic::Delete, result }
+        });
+        self.pace.push(Topic::Delete, job);
     }
 
     fn ungate(&mut self, ungate: &Ungate) {
@@ -197,10 +215,10 @@ impl Actor {
             };
             let (hand, uid, handle) = (self.hand.clone(), uid.clone(), Arc::clone(&self.handle));
             let sure = Arc::clone(&self.context.sure);
-            self.pace.push(Box::pin(async move {
-                let kind = Kind::Ungate;
+            let job = Box::pin(async move {
+                let topic = Topic::Ungate;
                 if !sure() {
-                    return Done { kind, result: Err(ActError::NotLeader) };
+                    return Done { topic, result: Err(ActError::NotLeader) };
                 }
                 let result = match patiently(&name, hand.ungate(&name, &uid)).await {
                     Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
@@ -213,8 +231,9 @@ impl Actor {
                         Err(error)
                     }
                 };
-                Done { kind, result }
-            }));
+                Done { topic, result }
+            });
+            self.pace.push(Topic::Ungate, job);
         }
     }
 }

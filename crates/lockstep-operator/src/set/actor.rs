@@ -1,6 +1,6 @@
 //! The actor of one set: looks, lets the engine plan, acts, reports, and waits for the bell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::desk::Handle;
 use super::keep::{Keeper, scaled};
-use super::pace::{Backoff, Pace};
+use super::pace::{Backoff, Pace, Topic};
 use super::wish::{Checked, Wish};
 use crate::act::{ActError, Hand, SetRef};
 use crate::metrics::Metrics;
@@ -63,35 +63,16 @@ pub struct Actor {
     pub(super) saying: bool,
     pub(super) pace: Pace<Done>,
     pub(super) jobs: JoinSet<Done>,
-    pub(super) creates: Backoff,
-    pub(super) deletes: Backoff,
-    pub(super) upkeep: Backoff,
-    pub(super) troubles: BTreeMap<Kind, Trouble>,
+    pub(super) backoffs: BTreeMap<Topic, Backoff>,
+    pub(super) troubles: BTreeMap<Topic, Trouble>,
     wake: Option<Time>,
-}
-
-/// What a write was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A pod was to be created.
-    Create,
-    /// Pods were to be deleted.
-    Delete,
-    /// A gate was to be lifted.
-    Ungate,
-    /// Something beside the pods was to be written.
-    Upkeep,
-    /// The status was to be written.
-    Status,
-    /// An event was to be sent, or a doubt to be cleared.
-    Aside,
 }
 
 /// What became of a write.
 #[derive(Debug)]
 pub struct Done {
-    /// What it was for.
-    pub kind: Kind,
+    /// What it was about.
+    pub topic: Topic,
     /// Whether it was done.
     pub result: Result<(), ActError>,
 }
@@ -122,9 +103,7 @@ impl Actor {
             saying: false,
             pace: Pace::default(),
             jobs: JoinSet::new(),
-            creates: Backoff::default(),
-            deletes: Backoff::default(),
-            upkeep: Backoff::default(),
+            backoffs: BTreeMap::new(),
             troubles: BTreeMap::new(),
             wake: None,
         }
@@ -177,12 +156,13 @@ impl Actor {
     }
 
     async fn look(&mut self, wish: &Arc<Wish>, checked: &Checked) {
-        if let Some(until) = self.upkeep.holds(now()) {
+        if let Some(until) = self.holds(&Topic::Upkeep) {
             self.wake_at(until);
         } else if let Err(error) = self.keep(wish, checked).await {
             // Nothing is built from a revision that is not stored.
-            self.failed(Kind::Upkeep, error);
+            self.failed(Topic::Upkeep, error);
         }
+        self.forget_taken_names();
         let spec = scaled(&checked.spec, &self.handle);
         let plan = self.plan(&spec, wish);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
@@ -208,6 +188,19 @@ impl Actor {
         if plan.actions.is_empty() {
             self.tidy(wish, checked, &spec, &plan).await;
         }
+    }
+
+    /// A name that was taken by somebody else's pod and is ours now is no trouble any more.
+    fn forget_taken_names(&mut self) {
+        let taken = |topic: &Topic| matches!(topic, Topic::Name(_));
+        if !self.troubles.keys().any(taken) {
+            return;
+        }
+        let desk = self.handle.desk();
+        let ours: BTreeSet<&str> = desk.view.pods(&self.owner).map(|((.., name), _)| name.as_str()).collect();
+        let over = |topic: &Topic| matches!(topic, Topic::Name(name) if ours.contains(name.as_str()));
+        self.troubles.retain(|topic, _| !over(topic));
+        self.backoffs.retain(|topic, _| !over(topic));
     }
 
     fn plan(&self, spec: &Spec, wish: &Wish) -> Plan {
@@ -249,14 +242,13 @@ impl Actor {
         keeper.revision(&checked.parsed.set).await?;
         keeper.services(&checked.parsed.set, &checked.spec).await?;
         keeper.scales(&checked.spec).await?;
-        self.upkeep.succeeded();
-        self.troubles.remove(&Kind::Upkeep);
+        self.succeeded(&Topic::Upkeep);
         Ok(())
     }
 
     /// What has time until there is nothing else to do.
     async fn tidy(&mut self, wish: &Wish, checked: &Checked, spec: &Spec, plan: &Plan) {
-        if self.upkeep.holds(now()).is_some() {
+        if self.holds(&Topic::Upkeep).is_some() {
             return;
         }
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
@@ -267,33 +259,29 @@ impl Actor {
             keeper.forget_revisions(limit, plan).await
         };
         if let Err(error) = tidied.await {
-            self.failed(Kind::Upkeep, error);
+            self.failed(Topic::Upkeep, error);
         }
     }
 
+    /// Until when writes of a topic are not tried, if that lies ahead.
+    pub(super) fn holds(&self, topic: &Topic) -> Option<Time> {
+        self.backoffs.get(topic)?.holds(now())
+    }
+
     /// A write failed: say so, and wait before the next of its kind.
-    pub(super) fn failed(&mut self, kind: Kind, error: ActError) {
+    pub(super) fn failed(&mut self, topic: Topic, error: ActError) {
         let now = now();
-        tracing::warn!(namespace = %self.set.namespace, set = %self.set.name, ?kind, %error, "a write failed");
-        match kind {
-            Kind::Create => self.creates.failed(now),
-            Kind::Delete | Kind::Ungate => self.deletes.failed(now),
-            Kind::Upkeep | Kind::Status => self.upkeep.failed(now),
-            Kind::Aside => return,
-        }
-        let reason = match kind {
-            Kind::Create => "CreateFailed",
-            Kind::Delete => "DeleteFailed",
-            Kind::Ungate => "UngateFailed",
-            Kind::Upkeep | Kind::Status | Kind::Aside => "WriteFailed",
-        };
+        let reason = topic.failure();
+        let (namespace, set) = (&self.set.namespace, &self.set.name);
+        tracing::warn!(%namespace, %set, reason, %error, "a write failed");
         self.context.metrics.action_failed(reason, error.word());
-        let since = self.troubles.get(&kind).map_or(now, |known| known.since);
-        self.troubles.insert(kind, Trouble { reason, message: error.to_string(), since });
-        for backoff in [self.creates, self.deletes, self.upkeep] {
-            if let Some(until) = backoff.holds(now) {
-                self.wake_at(until);
-            }
+        let backoff = self.backoffs.entry(topic.clone()).or_default();
+        backoff.failed(now);
+        let until = backoff.holds(now);
+        let since = self.troubles.get(&topic).map_or(now, |known| known.since);
+        self.troubles.insert(topic, Trouble { reason, message: error.to_string(), since });
+        if let Some(until) = until {
+            self.wake_at(until);
         }
     }
 

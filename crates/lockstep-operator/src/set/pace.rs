@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 
+use lockstep_core::names::RoleName;
 use lockstep_core::time::{Millis, Time};
 
 /// Requests of one set that are under way at a time, at most.
@@ -11,12 +12,43 @@ const MOST: usize = 64;
 const FIRST_PAUSE: Millis = Millis(500);
 const LONGEST_PAUSE: Millis = Millis::seconds(60);
 
+/// What a write is about: what is refused for one role may be accepted for another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// Pods of a role are created.
+    Create(RoleName),
+    /// A pod of this name is created.
+    Name(String),
+    /// Pods are deleted.
+    Delete,
+    /// Gates are lifted.
+    Ungate,
+    /// Something beside the pods is written.
+    Upkeep,
+    /// The status is written.
+    Status,
+    /// An event is sent, or a doubt cleared.
+    Aside,
+}
+
+impl Topic {
+    /// What a failure is called in status and metrics.
+    pub fn failure(&self) -> &'static str {
+        match self {
+            Self::Create(_) | Self::Name(_) => "CreateFailed",
+            Self::Delete => "DeleteFailed",
+            Self::Ungate => "UngateFailed",
+            Self::Upkeep | Self::Status | Self::Aside => "WriteFailed",
+        }
+    }
+}
+
 /// A write that waits for its turn.
 pub type Job<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The queue of a set's writes.
+/// The queue of a set's writes. Each belongs to a topic, and what is refused for one topic says nothing of others.
 pub struct Pace<T> {
-    queue: VecDeque<Job<T>>,
+    queue: VecDeque<(Topic, Job<T>)>,
     running: usize,
     limit: usize,
 }
@@ -29,8 +61,8 @@ impl<T> Default for Pace<T> {
 
 impl<T> Pace<T> {
     /// Puts a write in the queue.
-    pub fn push(&mut self, job: Job<T>) {
-        self.queue.push_back(job);
+    pub fn push(&mut self, topic: Topic, job: Job<T>) {
+        self.queue.push_back((topic, job));
     }
 
     /// The next write, if it may start now.
@@ -38,7 +70,7 @@ impl<T> Pace<T> {
         if self.running >= self.limit {
             return None;
         }
-        let job = self.queue.pop_front()?;
+        let (_, job) = self.queue.pop_front()?;
         self.running += 1;
         Some(job)
     }
@@ -49,9 +81,9 @@ impl<T> Pace<T> {
         self.limit = if well { (self.limit * 2).min(MOST) } else { 1 };
     }
 
-    /// Drops what has not started. Each job puts the view right when it is dropped.
-    pub fn clear(&mut self) {
-        self.queue.clear();
+    /// Drops what has not started of a topic. Each job puts the view right when it is dropped.
+    pub fn drop_all(&mut self, topic: &Topic) {
+        self.queue.retain(|(other, _)| other != topic);
     }
 }
 
@@ -72,11 +104,6 @@ impl Backoff {
         }
     }
 
-    /// One succeeded.
-    pub fn succeeded(&mut self) {
-        *self = Self::default();
-    }
-
     /// Until when to wait, if that lies ahead.
     pub fn holds(&self, now: Time) -> Option<Time> {
         (self.until > now).then_some(self.until)
@@ -88,12 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_slowly_and_stops_at_a_refusal() {
+    fn starts_slowly_and_slows_down_at_a_refusal() {
         let mut pace: Pace<()> = Pace::default();
         for _ in 0..10 {
-            pace.push(Box::pin(async {}));
+            pace.push(Topic::Delete, Box::pin(async {}));
         }
-        let mut start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
+        let start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
         assert_eq!(start(&mut pace), 1);
         pace.ended(true);
         assert_eq!(start(&mut pace), 2);
@@ -105,6 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_for_one_role_drops_nothing_of_another() {
+        let mut pace: Pace<()> = Pace::default();
+        for role in ["web", "cache", "web"] {
+            pace.push(Topic::Create(role.into()), Box::pin(async {}));
+        }
+        pace.drop_all(&Topic::Create("web".into()));
+        assert_eq!(pace.queue.len(), 1);
+    }
+
+    #[test]
     fn pauses_double_and_one_batch_counts_once() {
         let mut backoff = Backoff::default();
         backoff.failed(Time(0));
@@ -112,7 +149,6 @@ mod tests {
         assert_eq!(backoff.holds(Time(10)), Some(Time(500)));
         backoff.failed(Time(500));
         assert_eq!(backoff.holds(Time(500)), Some(Time(1500)));
-        backoff.succeeded();
-        assert_eq!(backoff.holds(Time(500)), None);
+        assert_eq!(backoff.holds(Time(1500)), None);
     }
 }

@@ -15,8 +15,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::actor::{Actor, Done, Kind, now};
+use super::actor::{Actor, Done, now};
 use super::desk::Handle;
+use super::pace::Topic;
 use super::wish::{Wish, resource};
 use crate::act::{ActError, SetRef};
 use crate::metrics::RolloutOutcome;
@@ -28,7 +29,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 impl Actor {
     /// Says where the set stands, now or a little later, while other things go on.
     pub(super) fn say(&mut self, wish: &Arc<Wish>, status: LockstepSetStatus) {
-        if status == self.said || self.saying || self.upkeep.holds(now()).is_some() {
+        if status == self.said || self.saying || self.holds(&Topic::Status).is_some() {
             return;
         }
         let since = self.said_at.map(|at| at.elapsed());
@@ -45,7 +46,7 @@ impl Actor {
             (self.context.client.clone(), Arc::clone(&self.handle), Arc::clone(wish));
         self.jobs.spawn(async move {
             let result = write(&client, &handle, &wish, &status).await;
-            Done { kind: Kind::Status, result: result.map(drop) }
+            Done { topic: Topic::Status, result: result.map(drop) }
         });
     }
 
@@ -73,7 +74,7 @@ impl Actor {
     pub(super) fn not_said(&mut self, error: ActError) {
         self.written = Value::Null;
         self.forget_seen();
-        self.failed(Kind::Status, error);
+        self.failed(Topic::Status, error);
     }
 
     fn begin(&mut self, status: &LockstepSetStatus) {
@@ -117,7 +118,7 @@ impl Actor {
             self.jobs.spawn(async move {
                 let published = events.publish(&event(note), &reference).await;
                 let result = published.map_err(|error| ActError::of("send an event".to_owned(), error));
-                Done { kind: Kind::Aside, result }
+                Done { topic: Topic::Aside, result }
             });
         }
     }
