@@ -151,7 +151,8 @@ impl Level<'_> {
             if by_hand {
                 continue;
             }
-            updated |= at_target > 0;
+            // What was updated and is lost comes back updated: the group is on its way all the while.
+            updated |= at_target > 0 || (standing < total && self.reached(group.ordinal, index) > 0);
             unfinished |= done < total;
             needs_work |= at_target < total;
             leaving |= standing < total;
@@ -168,6 +169,13 @@ impl Level<'_> {
         let mut unit = self.unit(group, at, available, wake);
         unit.available &= group.ordinal >= self.spec.replicas || !self.will_restart(group);
         Facts { unit, exists: !group.is_gone(), available, in_update, under_way, needs_work }
+    }
+
+    /// How many instances of a role were at the target at best: so many come back to it, should they be lost.
+    fn reached(&self, group: u32, index: usize) -> u32 {
+        let known = self.memory.groups.get(&group).and_then(|g| g.reached.get(&self.spec.roles[index].name));
+        let target = self.aims.roles[index].compass.target;
+        known.filter(|known| known.target == target).map_or(0, |known| known.count)
     }
 
     /// Something in it failed and is replaced now, so that it is not counted on.

@@ -141,19 +141,11 @@ impl Checker {
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
-        self.remember_best(t, wish);
-    }
-
-    /// What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
-    /// without a move.
-    fn remember_best(&mut self, t: u64, wish: &SpecEvent) {
+        // What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
+        // without a move.
         for group in self.history.groups() {
             for role in &wish.spec.roles {
-                let Some(target) = self.history.target(&role.name) else { continue };
-                let seen = self.history.updated(group, role, t, true);
-                let best = self.history.best.entry((group, role.name.clone())).or_insert((target, 0));
-                let before = if best.0 == target { best.1 } else { 0 };
-                *best = (target, before.max(seen));
+                self.history.reach(t, group, role);
             }
         }
     }
@@ -168,23 +160,24 @@ impl Checker {
         let opens = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
         let rolls = opens && !by_hand(&spec, &role);
         let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
+        let (limits, partition) = self.history.limits(&role, of.group);
+        let eligible = (partition..role.replicas).contains(&of.instance);
+        if new && eligible && !rolls {
+            // A group that stood in for others may come to be wished for, with what it had reached.
+            self.history.reach(t, of.group, &role);
+        }
         if !new || !rolls {
             return;
         }
-        let (limits, partition) = self.history.limits(&role, of.group);
         if of.instance < partition {
             self.fail(t, Promise::PartitionUntouched, format!("{of} at {revision}, partition {partition}"));
         }
-        if of.instance >= role.replicas || of.instance < partition {
+        if !eligible {
             return;
         }
         self.containment(t, of, &role, limits.unavailable.max(1));
         let updated = self.history.updated(of.group, &role, t, false);
-        let seen = self.history.updated(of.group, &role, t, true);
-        let best = self.history.best.entry((of.group, role.name.clone())).or_insert((revision, 0));
-        let before = if best.0 == revision { best.1 } else { 0 };
-        *best = (revision, before.max(seen));
-        if updated <= before {
+        if updated <= self.history.reach(t, of.group, &role) {
             // A unit that had been updated comes back as it was: that is no progress.
             return;
         }

@@ -175,6 +175,16 @@ impl History {
         number(standing.count() + if lenient { gone.filter(|i| eligible.contains(i)).count() } else { 0 })
     }
 
+    /// Remembers how many instances of a role were at the target at best. Returns the best until now.
+    pub fn reach(&mut self, t: u64, group: u32, role: &Role) -> u32 {
+        let Some(target) = self.target(&role.name) else { return 0 };
+        let seen = self.updated(group, role, t, true);
+        let best = self.best.entry((group, role.name.clone())).or_insert((target, 0));
+        let before = if best.0 == target { best.1 } else { 0 };
+        *best = (target, before.max(seen));
+        before
+    }
+
     /// Eligible instances at the target that are ready, as far as the engine can know: `ru`.
     pub fn updated_ready(&self, group: u32, role: &Role, t: u64) -> u32 {
         let Some(target) = self.target(&role.name) else { return 0 };
