@@ -1,13 +1,12 @@
 //! What is created: at which revision, which pods, behind which gate, in which gang.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::blocked::Reason;
 use crate::draft::Draft;
-use crate::gang::{Gang, GangName};
+use crate::gang::GangName;
 use crate::group::{Fixed, Mode};
-use crate::model::{GangScheduler, Role, StrategyKind};
-use crate::names::GangKey;
+use crate::model::{Role, StrategyKind};
 use crate::observe::{Seen, layout};
 use crate::plan::{Action, Create, CreateWhy, InstanceRef, PodSlot, Ungate};
 use crate::revision::Revision;
@@ -67,7 +66,8 @@ impl Draft<'_> {
         let members = layout(self.snapshot, role, revisions.0).unwrap_or(&role.members);
         let slot = |member: &crate::model::Member, k| PodSlot { member: member.name.clone(), index: k };
         let pods = members.iter().flat_map(|m| (0..m.count).map(move |k| slot(m, k))).collect();
-        self.push_create(group, role, ordinal, revisions, pods, why, memory);
+        let gang = gang::gang_of(self.spec, memory, role, ordinal, false);
+        self.push_create(group, role, ordinal, revisions, pods, gang, why, memory);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -78,19 +78,18 @@ impl Draft<'_> {
         ordinal: u32,
         (revision, set_revision): (Revision, Revision),
         pods: Vec<PodSlot>,
+        gang: Option<GangName>,
         why: CreateWhy,
         memory: &GroupMemory,
     ) {
-        let refill = why == CreateWhy::Refill;
         let gated = self.gate(role, ordinal, memory).is_some();
-        let gang = gang::gang_of(self.spec, memory, role, ordinal, refill);
         self.actions.push(Action::Create(Create {
             of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
             revision,
             set_revision,
             incarnation: memory.incarnation,
             pods,
-            refill,
+            refill: why == CreateWhy::Refill,
             gated,
             gang,
             batches: batch::batches(self.spec, &role.name, ordinal),
@@ -136,12 +135,14 @@ impl Draft<'_> {
                 }
                 let revisions = (first.revision, first.set_revision);
                 let missing = missing(instance, members);
+                let gang = gang::gang_of_refill(self.spec, memory, role, instance);
                 self.push_create(
                     group.ordinal,
                     role,
                     unit.ordinal,
                     revisions,
                     missing,
+                    gang,
                     CreateWhy::Refill,
                     memory,
                 );
@@ -169,50 +170,6 @@ impl Draft<'_> {
                         self.actions.push(Action::Ungate(Ungate { of, uids }));
                     }
                 }
-            }
-        }
-    }
-
-    /// How many pods of each gang must find a place together: those of the instances that are in it and
-    /// needed. Counted from the pods, because a pod stays in its gang while the numbers around it change.
-    pub(crate) fn count_gangs(&mut self, group: &Seen<'_>, memory: &GroupMemory, before: usize) {
-        if self.spec.gang.scheduler == GangScheduler::None {
-            return;
-        }
-        let incarnation = memory.incarnation;
-        let mut counted: BTreeMap<GangName, u32> = BTreeMap::new();
-        let mut count = |role: &Role, ordinal: u32, gang: &GangName| {
-            let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
-            let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
-            let pods = if needed && wished { gang::minimum_of_instance(role) } else { 0 };
-            let sum = counted.entry(gang.clone()).or_default();
-            *sum = sum.saturating_add(pods);
-        };
-        let mut pending: BTreeSet<GangKey> = BTreeSet::new();
-        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
-            for instance in &seen.instances {
-                let named = instance.pods.iter().find(|pod| !pod.terminating && pod.gang.is_some());
-                let Some(key) = named.and_then(|pod| pod.gang.clone()) else { continue };
-                if instance.pods.iter().any(|pod| !pod.terminating && pod.bound.is_none()) {
-                    pending.insert(key.clone());
-                }
-                if let Some(gang) = gang::parse(&key, role, instance.instance) {
-                    count(role, instance.instance, &gang);
-                }
-            }
-        }
-        for action in &self.actions[before..] {
-            let Action::Create(Create { of, gang: Some(gang), refill: false, .. }) = action else { continue };
-            pending.insert(GangKey::new(&gang.to_string()));
-            if let Some(role) = self.spec.role(&of.role) {
-                count(role, of.instance, gang);
-            }
-        }
-        for (name, minimum) in counted {
-            let key = GangKey::new(&name.to_string());
-            if pending.contains(&key) {
-                let gang = Gang { group: group.ordinal, incarnation, name, minimum };
-                self.gangs.insert((group.ordinal, key), gang);
             }
         }
     }

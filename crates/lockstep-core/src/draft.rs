@@ -162,20 +162,13 @@ impl<'a> Draft<'a> {
             Why::Update | Why::Repair | Why::Mixed => DeleteWhy::Recreate,
             Why::Excess | Why::SurgeDone | Why::SurgeOutdated => DeleteWhy::GroupRemoved,
         };
-        self.delete_all(group, why, Some(paid));
-    }
-
-    /// Deletes every pod of a group that still stands. What is paid for is said for the group as a whole, or
-    /// goes by each instance.
-    pub(crate) fn delete_all(&mut self, group: &Seen<'_>, why: DeleteWhy, paid: Option<bool>) {
         for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
-            for (instance, unit) in seen.instances.iter().zip(&seen.units) {
-                let paid = paid.unwrap_or(unit.available);
+            for instance in &seen.instances {
                 self.push_delete(group.ordinal, &role.name, instance, paid, why);
             }
         }
         for (role, instance) in &group.strangers {
-            self.push_delete(group.ordinal, role, instance, paid.unwrap_or(false), why);
+            self.push_delete(group.ordinal, role, instance, paid, why);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocked::Reason;
 use crate::draft::{Draft, uids};
-use crate::group::Mode;
+use crate::group::{Facts, Mode};
 use crate::model::{Restart, RestartKind, Role};
 use crate::names::Uid;
 use crate::observe::{Seen, layout};
@@ -105,6 +105,9 @@ impl Draft<'_> {
         }
         self.push_delete(group, &role.name, instance, paid, DeleteWhy::Restart);
         leave(&mut units[index][at]);
+        if let Some(facts) = self.facts.get_mut(&group) {
+            facts.unit.serves &= others > 0;
+        }
         true
     }
 
@@ -114,10 +117,21 @@ impl Draft<'_> {
         let role = &self.spec.roles[index];
         let own = role.replicas.saturating_sub(self.limits[index].0.unavailable);
         match self.groups.modes.get(&group) {
-            Some(Mode::Fixed(_)) => role.needed(),
+            Some(Mode::Fixed(_)) => role.needed().max(u32::from(self.must_serve(group)).min(role.replicas)),
             Some(mode) if self.is_counted_on(*mode) => role.needed().max(own),
             _ => own,
         }
+    }
+
+    /// No more groups may stop serving, those included that go now.
+    fn must_serve(&self, group: u32) -> bool {
+        let serves = |(ordinal, facts): &(&u32, &Facts)| {
+            facts.unit.serves && !matches!(self.groups.modes.get(ordinal), Some(Mode::Remove { .. }))
+        };
+        let serving = self.facts.iter().filter(serves).count();
+        let limits = self.spec.strategy.limits(self.spec.replicas);
+        let floor = self.spec.replicas.saturating_sub(limits.unavailable) as usize;
+        self.facts.get(&group).is_some_and(|facts| facts.unit.serves) && serving <= floor
     }
 
     /// A pod that ended comes back alone, but not faster than the back-off allows.
@@ -246,17 +260,17 @@ impl Draft<'_> {
 
     /// A group that is built anew as a whole has nothing created before its last pod is gone.
     pub(crate) fn is_rebuilt(&mut self, group: &Seen<'_>, memory: &mut GroupMemory) -> bool {
-        if !memory.rebuilding || group.is_gone() {
+        if !memory.rebuilding || group.roles_are_gone() {
             memory.rebuilding = false;
             return false;
         }
-        if group.stands() {
+        if group.roles_stand() {
             // The first attempt did not reach every pod: one that changed meanwhile may work again.
             if self.may_terminate(group).is_err() {
                 memory.rebuilding = false;
                 return false;
             }
-            self.delete_all(group, DeleteWhy::GangTermination, None);
+            self.delete_gang(group);
         }
         self.block_leaving(group);
         true
@@ -269,7 +283,7 @@ impl Draft<'_> {
         };
         let in_update = self.facts.get(&group.ordinal).is_some_and(|facts| facts.in_update);
         let key = group.ordinal.to_string();
-        if !memory.was_available || in_update || !group.stands() {
+        if !memory.was_available || in_update || !group.roles_stand() {
             return false;
         }
         let policy = self.spec.roles.first().map(|role| role.restart).unwrap_or_default();
@@ -289,8 +303,19 @@ impl Draft<'_> {
         }
         restart::remember(&mut self.memory, &key, self.now);
         memory.rebuilding = true;
-        self.delete_all(group, DeleteWhy::GangTermination, None);
+        self.delete_gang(group);
         true
+    }
+
+    /// Deletes every pod that will come back. A role that left the spec would not: it goes when the others are
+    /// complete, which they are not.
+    fn delete_gang(&mut self, group: &Seen<'_>) {
+        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
+            for (instance, unit) in seen.instances.iter().zip(&seen.units) {
+                let why = DeleteWhy::GangTermination;
+                self.push_delete(group.ordinal, &role.name, instance, unit.available, why);
+            }
+        }
     }
 
     /// Instances that still work are paid for, in every role and every outside budget.
@@ -307,7 +332,8 @@ impl Draft<'_> {
                 ));
             }
         }
-        let pods: Vec<&Uid> = group.instances().flat_map(uids).collect();
+        let instances = group.roles.iter().flat_map(|role| role.instances.iter().copied());
+        let pods: Vec<&Uid> = instances.flat_map(uids).collect();
         if self.accounts.is_empty() {
             return Ok(());
         }

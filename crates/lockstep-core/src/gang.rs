@@ -1,5 +1,7 @@
 //! Gangs: which pods are scheduled together, and which wait for the base of their group.
 
+mod count;
+
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -7,7 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::model::{BatchMode, GangScheduler, Role, Spec};
 use crate::names::{GangKey, RoleName, RuleName};
 use crate::observe::Seen;
-use crate::snapshot::{GroupMemory, Pod};
+use crate::snapshot::{GroupMemory, Instance, Pod};
 use crate::unit::Standing;
 use crate::{batch, start};
 
@@ -111,6 +113,24 @@ pub fn gang_of(
     }
 }
 
+/// The gang of a pod that is refilled into a standing instance: that of the pods it belongs to, whatever
+/// numbers have changed since they were created. Once they have a place, Kubernetes' own names none.
+pub fn gang_of_refill(
+    spec: &Spec,
+    memory: &GroupMemory,
+    role: &Role,
+    instance: &Instance,
+) -> Option<GangName> {
+    if spec.gang.scheduler == GangScheduler::None {
+        return None;
+    }
+    let own = gang_of(spec, memory, role, instance.instance, true);
+    let standing = || instance.pods.iter().filter(|pod| !pod.terminating);
+    let named = standing().find_map(|pod| parse(pod.gang.as_ref()?, role, instance.instance));
+    let placed = standing().any(|pod| pod.bound.is_some());
+    named.filter(|_| own.is_some() || !placed).or(own)
+}
+
 /// Reads back the gang a pod of this instance names; nothing for a name that is not ours.
 pub fn parse(key: &GangKey, role: &Role, instance: u32) -> Option<GangName> {
     let text = key.as_str();
@@ -161,7 +181,7 @@ fn is_of_base(pod: &Pod) -> bool {
 
 fn scaled_runs(spec: &Spec, seen: &Seen<'_>) -> bool {
     spec.roles.iter().zip(&seen.roles).any(|(role, seen)| {
-        let runs = |instance: &&&crate::snapshot::Instance| {
+        let runs = |instance: &&&Instance| {
             is_scaled(spec, role, instance.instance)
                 && instance.pods.iter().any(|pod| !pod.terminating && !pod.gated && !is_of_base(pod))
         };

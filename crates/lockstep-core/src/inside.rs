@@ -55,13 +55,13 @@ impl Draft<'_> {
         self.memory.groups.insert(group.ordinal, memory);
     }
 
-    /// The memory of a group, begun anew when it has no pod left.
+    /// The memory of a group, begun anew when it has no pod left, or none of those that are built anew.
     fn begin(&mut self, group: &Seen<'_>) -> GroupMemory {
         let known = self.memory.groups.remove(&group.ordinal);
         let seen_incarnation = group.roles.iter().map(|role| role.incarnation).max();
         let mut memory = known.unwrap_or_default();
         memory.incarnation = memory.incarnation.max(seen_incarnation.unwrap_or(0));
-        if group.is_gone() {
+        if group.is_gone() || (memory.rebuilding && group.roles_are_gone()) {
             let ordered = self.spec.roles.iter().any(|role| !role.starts_after.is_empty());
             let sizes = self.spec.roles.iter().filter(|_| ordered).map(|r| (r.name.clone(), r.replicas));
             memory = GroupMemory {

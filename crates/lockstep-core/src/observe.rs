@@ -136,14 +136,23 @@ impl<'a> Seen<'a> {
 
     /// No pod is left.
     pub fn is_gone(&self) -> bool {
-        self.strangers.is_empty() && self.roles.iter().all(|role| role.units.is_empty())
+        self.strangers.is_empty() && self.roles_are_gone()
+    }
+
+    /// No pod of a role that is wished for is left.
+    pub fn roles_are_gone(&self) -> bool {
+        self.roles.iter().all(|role| role.units.is_empty())
     }
 
     /// Some pod stays.
     pub fn stands(&self) -> bool {
+        self.roles_stand() || self.strangers.iter().any(|(_, i)| i.pods.iter().any(|pod| !pod.terminating))
+    }
+
+    /// Some pod of a role that is wished for stays.
+    pub fn roles_stand(&self) -> bool {
         let stays = |unit: &Unit| unit.standing == Standing::Present;
         self.roles.iter().any(|role| role.units.iter().any(stays))
-            || self.strangers.iter().any(|(_, i)| i.pods.iter().any(|pod| !pod.terminating))
     }
 }
 

@@ -5,13 +5,15 @@
 //! its view lagged, is held in its favour; losses caused by the world are not its doing, its own moves are.
 
 pub(crate) mod history;
+mod instance;
+mod rules;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use self::history::{History, Instance, by_hand, number};
-use crate::model::{Role, RuleKind, Skew, Spec, Step, StrategyKind};
-use crate::number::{Ratio, update_to};
+use self::history::{History, by_hand, number};
+use self::instance::Instance;
+use crate::model::{Role, RuleKind, Spec, StrategyKind};
 use crate::revision::Revision;
 use crate::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
 
@@ -141,19 +143,11 @@ impl Checker {
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
-        self.remember_best(t, wish);
-    }
-
-    /// What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
-    /// without a move.
-    fn remember_best(&mut self, t: u64, wish: &SpecEvent) {
+        // What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
+        // without a move.
         for group in self.history.groups() {
             for role in &wish.spec.roles {
-                let Some(target) = self.history.target(&role.name) else { continue };
-                let seen = self.history.updated(group, role, t, true);
-                let best = self.history.best.entry((group, role.name.clone())).or_insert((target, 0));
-                let before = if best.0 == target { best.1 } else { 0 };
-                *best = (target, before.max(seen));
+                self.history.reach(t, group, role);
             }
         }
     }
@@ -168,23 +162,24 @@ impl Checker {
         let opens = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
         let rolls = opens && !by_hand(&spec, &role);
         let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
+        let (limits, partition) = self.history.limits(&role, of.group);
+        let eligible = (partition..role.replicas).contains(&of.instance);
+        if new && eligible && !rolls {
+            // A group that stood in for others may come to be wished for, with what it had reached.
+            self.history.reach(t, of.group, &role);
+        }
         if !new || !rolls {
             return;
         }
-        let (limits, partition) = self.history.limits(&role, of.group);
         if of.instance < partition {
             self.fail(t, Promise::PartitionUntouched, format!("{of} at {revision}, partition {partition}"));
         }
-        if of.instance >= role.replicas || of.instance < partition {
+        if !eligible {
             return;
         }
         self.containment(t, of, &role, limits.unavailable.max(1));
         let updated = self.history.updated(of.group, &role, t, false);
-        let seen = self.history.updated(of.group, &role, t, true);
-        let best = self.history.best.entry((of.group, role.name.clone())).or_insert((revision, 0));
-        let before = if best.0 == revision { best.1 } else { 0 };
-        *best = (revision, before.max(seen));
-        if updated <= before {
+        if updated <= self.history.reach(t, of.group, &role) {
             // A unit that had been updated comes back as it was: that is no progress.
             return;
         }
@@ -219,57 +214,6 @@ impl Checker {
         let unproven = updated().filter(|(i, x)| eligible.contains(i) && !x.leaving).count();
         if !proven && number(unproven) > most {
             self.fail(t, Promise::Containment, format!("{of} makes {unproven}, at most {most}"));
-        }
-    }
-
-    fn skew_bound(&mut self, t: u64, group: u32, spec: &Spec, skew: &Skew, role: &Role, updated: u32) {
-        let roles = || skew.roles.iter().filter_map(|name| spec.role(name)).filter(|role| role.replicas > 0);
-        let smallest = roles().map(|role| role.replicas).min().unwrap_or(1);
-        let bound = Ratio::of_skew(skew.max_skew, smallest).max(Ratio::new(1, u64::from(smallest)));
-        let share = Ratio::new(u64::from(updated), u64::from(role.replicas));
-        for other in roles().filter(|other| other.name != role.name) {
-            if !self.history.changes(&other.name) {
-                continue;
-            }
-            let eligible = other.replicas.saturating_sub(self.history.limits(other, group).1);
-            if self.history.updated_ready(group, other, t) >= eligible {
-                continue;
-            }
-            let behind = self.history.updated(group, other, t, true);
-            if !share.within(Ratio::new(u64::from(behind), u64::from(other.replicas)), bound) {
-                let detail = format!(
-                    "group {group}: {} {updated}/{} while {} is at {behind}/{}, maxSkew {}",
-                    role.name, role.replicas, other.name, other.replicas, skew.max_skew
-                );
-                self.fail(t, Promise::SkewBound, detail);
-            }
-        }
-    }
-
-    fn step_order(&mut self, t: u64, group: u32, spec: &Spec, steps: &[Step], role: &Role, updated: u32) {
-        let mut allowed = 0;
-        let mut named = false;
-        let asks = steps.iter().filter_map(|step| match step {
-            Step::Update { role, to } => Some((spec.role(role)?, *to)),
-            Step::Pause { .. } => None,
-        });
-        for (of, to) in asks {
-            let eligible = of.replicas.saturating_sub(self.history.limits(of, group).1);
-            let target = update_to(to, of.replicas, eligible);
-            if of.name == role.name {
-                allowed = target.max(allowed);
-                named = true;
-            }
-            if self.history.changes(&of.name) && self.history.updated_ready(group, of, t) < target {
-                let later =
-                    steps.iter().any(|s| matches!(s, Step::Update { role: r, .. } if *r == role.name));
-                if updated > allowed && (named || later) {
-                    let detail =
-                        format!("group {group}: {} at {updated}, the steps allow {allowed}", role.name);
-                    self.fail(t, Promise::StepOrder, detail);
-                }
-                return;
-            }
         }
     }
 

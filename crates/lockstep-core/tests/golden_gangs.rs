@@ -6,7 +6,9 @@ mod support;
 use golden_support::Desk;
 use golden_support::build::*;
 use lockstep_core::blocked::Reason;
+use lockstep_core::gang::GangName;
 use lockstep_core::model::*;
+use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::snapshot::Memory;
 use support::{at, role, set};
@@ -190,4 +192,79 @@ fn a_recreated_group_gets_a_new_base_podgroup() {
     let mut desk = Desk::complete(&spec);
     desk.wish(&at(&spec, "B")).run();
     assert_eq!(desk.gangs[0], "prefill-0: base 8");
+}
+
+/// The same roles, placed one prefill beside one decode, batch after batch.
+fn paired(scheduler: GangScheduler, prefill: Role, decode: Role) -> Spec {
+    let ratios = [&prefill, &decode].map(|role| (role.name.clone(), 1)).into();
+    let topology_key = "kubernetes.io/hostname".to_owned();
+    let rule = Affinity { topology_key, ratios, batch_mode: BatchMode::Sequential };
+    let rule = Rule { name: RuleName::new("pair"), kind: RuleKind::AffinityScheduling(rule) };
+    let mut spec = one_group(vec![prefill, decode], vec![rule]);
+    spec.gang.scheduler = scheduler;
+    spec
+}
+
+/// How many pods of the base must find a place together, by the last plan.
+fn base(desk: &Desk) -> Option<u32> {
+    let gangs = &desk.last.as_ref()?.gangs;
+    gangs.iter().find(|gang| gang.name == GangName::Base(0)).map(|gang| gang.minimum)
+}
+
+#[test]
+fn a_gang_waits_for_no_pod_that_a_batch_holds_though_the_batches_became_more() {
+    let mut spec = paired(GangScheduler::PodGang, role("prefill", 1, "A"), role("decode", 3, "A"));
+    let mut desk = Desk::empty(&spec);
+    desk.plan();
+    assert_eq!(desk.gangs[2..], ["decode-1: base 2*", "decode-2: base 2*"], "beyond the last full batch");
+    spec.roles[0].replicas = 3;
+    desk.wish(&spec).plan();
+    desk.start();
+    assert_eq!(desk.plan(), "^prefill-1 ^decode-1");
+    assert_eq!(
+        base(&desk),
+        Some(1),
+        "decode-2 waits for the batch of decode-1, which is in the base with it"
+    );
+    desk.start();
+    assert_eq!(desk.plan(), "^prefill-2 ^decode-2");
+    assert_eq!(base(&desk), Some(2));
+}
+
+#[test]
+fn a_gang_waits_for_no_pod_whose_batch_starts_after_it() {
+    let mut decode = role("decode", 1, "A");
+    decode.starts_after = vec![RoleName::new("router")];
+    let mut spec = paired(GangScheduler::PodGang, role("prefill", 3, "A"), decode);
+    spec.roles.push(role("router", 2, "A"));
+    let mut desk = Desk::empty(&spec);
+    desk.plan();
+    assert_eq!(base(&desk), Some(2), "the routers, not prefill-1 and -2: {:?}", desk.gangs);
+    assert_eq!(desk.run(), "^decode-0 | ^prefill-1 ^prefill-2");
+}
+
+#[test]
+fn a_refilled_pod_joins_the_gang_of_its_instance_though_the_batches_became_fewer() {
+    let mut spec =
+        paired(GangScheduler::PodGang, with_workers(role("prefill", 2, "A"), 2), role("decode", 2, "A"));
+    spec.roles[0].restart.kind = RestartKind::None;
+    let mut desk = Desk::complete(&spec);
+    spec.roles[1].replicas = 1;
+    desk.wish(&spec).run();
+    desk.forget();
+    desk.each(|_, role, i, pod| pod.terminating |= role.as_str() == "prefill" && i == 1 && pod.index == 1);
+    desk.reap();
+    desk.plan();
+    assert_eq!(desk.gangs, ["prefill-1: batch 1 3"]);
+}
+
+#[test]
+fn a_pod_refilled_before_its_podgroup_was_placed_joins_it() {
+    let mut desk = Desk::empty(&spec(GangScheduler::PodGroup));
+    desk.plan();
+    desk.forget();
+    desk.each(|_, role, i, pod| pod.terminating |= role.as_str() == "prefill" && i == 2 && pod.index == 1);
+    desk.reap();
+    assert_eq!(desk.plan(), "+prefill-2 ^prefill-2", "the base has been placed meanwhile");
+    assert_eq!(desk.gangs, ["prefill-2: own 3"], "two of three could not be placed");
 }

@@ -139,8 +139,23 @@ fn with_faults_and_changes() {
     many("faults and changes", 3_000, taste);
 }
 
+const GANGS: Taste =
+    Taste { gangs: true, faults: true, changes: true, max_instances: 12, max_groups: 3, ..SMALL };
+
 #[test]
 fn gangs_batches_and_start_order() {
-    let taste = Taste { gangs: true, faults: true, changes: true, max_instances: 12, max_groups: 3, ..SMALL };
-    many("gangs", 3_000, taste);
+    many("gangs", 3_000, GANGS);
+}
+
+/// Rollouts that broke something once, or were said to.
+#[test]
+fn seeds_that_were_broken_once() {
+    let mut score = Score::default();
+    for seed in [
+        5_003_703, 5_004_208, 5_008_886, 5_010_731, 5_013_501, 5_015_530, 5_017_734, 5_032_706, 5_035_176,
+        5_047_082, 5_053_379, 5_055_268, 5_058_420,
+    ] {
+        one(seed, GANGS, &mut score);
+    }
+    assert_eq!((score.played, &score.broken), (13, &BTreeMap::new()));
 }

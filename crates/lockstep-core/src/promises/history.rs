@@ -1,52 +1,14 @@
-//! What a trace has said so far: instances, and what of them the engine could know.
+//! What a trace has said so far, and what of it the engine could know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::instance::Instance;
 use crate::coordinate;
 use crate::model::{Role, Rule, RuleKind, Spec, Step, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
 use crate::revision::Revision;
 use crate::simulate::trace::{By, Event, SpecEvent, Subject, What};
-
-/// An instance.
-#[derive(Debug, Clone, Copy)]
-pub struct Instance {
-    /// The role's revision.
-    pub revision: Revision,
-    /// The set's revision.
-    pub set_revision: Revision,
-    /// Ready since.
-    pub ready_since: Option<u64>,
-    /// The engine took a pod it could not spare; it had been ready since.
-    pub taken: Option<u64>,
-    /// The world took it at this time, and the engine may not know yet.
-    pub lost_at: Option<u64>,
-    /// It was ready when the world took it.
-    pub was_ready: bool,
-    /// On its way out.
-    pub leaving: bool,
-}
-
-impl Instance {
-    /// One that was created just now.
-    pub fn fresh(revision: Revision, set_revision: Revision) -> Self {
-        Self {
-            revision,
-            set_revision,
-            ready_since: None,
-            taken: None,
-            lost_at: None,
-            was_ready: false,
-            leaving: false,
-        }
-    }
-
-    /// As it was before the engine took the first pod of it.
-    pub fn as_taken(self) -> Self {
-        Self { ready_since: self.ready_since.or(self.taken), ..self }
-    }
-}
 
 /// The state of things at one moment.
 #[derive(Debug, Default)]
@@ -173,6 +135,16 @@ impl History {
             .filter(|(i, x)| eligible.contains(i) && x.revision == target && stands(x));
         let gone = self.lately_gone(group, role, t, |x| x.revision == target);
         number(standing.count() + if lenient { gone.filter(|i| eligible.contains(i)).count() } else { 0 })
+    }
+
+    /// Remembers how many instances of a role were at the target at best. Returns the best until now.
+    pub fn reach(&mut self, t: u64, group: u32, role: &Role) -> u32 {
+        let Some(target) = self.target(&role.name) else { return 0 };
+        let seen = self.updated(group, role, t, true);
+        let best = self.best.entry((group, role.name.clone())).or_insert((target, 0));
+        let before = if best.0 == target { best.1 } else { 0 };
+        *best = (target, before.max(seen));
+        before
     }
 
     /// Eligible instances at the target that are ready, as far as the engine can know: `ru`.

@@ -99,6 +99,7 @@ impl Nonsense {
     fn group_memory(&mut self) -> GroupMemory {
         GroupMemory {
             incarnation: self.incarnation(),
+            unborn: self.rng.chance(20),
             unavailable_since: self.some(50, Self::time),
             short_since: self.some(50, Self::time),
             rebuilding: self.rng.chance(20),

@@ -1,0 +1,111 @@
+//! How many pods of each gang must find a place together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Gang, GangName, minimum_of_instance, parse};
+use crate::batch;
+use crate::draft::Draft;
+use crate::model::{GangScheduler, Role, Spec};
+use crate::names::GangKey;
+use crate::observe::Seen;
+use crate::plan::{Action, Create};
+use crate::snapshot::{GroupMemory, Instance};
+
+/// The pods of one gang that are needed.
+#[derive(Debug, Default)]
+struct Needed {
+    /// Those that may be placed.
+    free: u32,
+    /// Those that a batch holds back.
+    held: u32,
+    /// Some pod of it may be placed, needed or not.
+    any_free: bool,
+}
+
+impl Needed {
+    /// What is held cannot be placed, and may be held by a batch that waits for this very gang.
+    fn minimum(&self) -> u32 {
+        if self.any_free { self.free } else { self.held }
+    }
+}
+
+/// The gangs of one group, counted from the pods, because a pod stays in its gang while the numbers around it
+/// change.
+struct Count<'a> {
+    spec: &'a Spec,
+    memory: &'a GroupMemory,
+    gangs: BTreeMap<GangName, Needed>,
+    /// Gangs with pods that have no place yet.
+    pending: BTreeSet<GangKey>,
+}
+
+impl Count<'_> {
+    fn instance(&mut self, role: &Role, instance: &Instance) {
+        let standing = || instance.pods.iter().filter(|pod| !pod.terminating);
+        for pod in standing().filter(|pod| pod.bound.is_none()) {
+            let Some(key) = &pod.gang else { continue };
+            self.pending.insert(key.clone());
+            if let Some(gang) = parse(key, role, instance.instance) {
+                // Nobody may be needed in it any more, and then nobody must be waited for.
+                self.gangs.entry(gang).or_default();
+            }
+        }
+        let Some(key) = standing().find_map(|pod| pod.gang.as_ref()) else { return };
+        let Some(gang) = parse(key, role, instance.instance) else { return };
+        let elsewhere = standing().filter(|pod| pod.gang.as_ref() != Some(key)).count();
+        let pods = minimum_of_instance(role).saturating_sub(u32::try_from(elsewhere).unwrap_or(u32::MAX));
+        self.add(role, instance.instance, gang, pods, standing().any(|pod| pod.gated));
+    }
+
+    fn create(&mut self, role: &Role, create: &Create, gang: &GangName) {
+        self.pending.insert(GangKey::new(&gang.to_string()));
+        if create.refill {
+            self.gangs.entry(gang.clone()).or_default();
+        } else {
+            let pods = minimum_of_instance(role);
+            self.add(role, create.of.instance, gang.clone(), pods, create.gated);
+        }
+    }
+
+    fn add(&mut self, role: &Role, ordinal: u32, gang: GangName, pods: u32, gated: bool) {
+        let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
+        let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
+        let pods = if needed && wished { pods } else { 0 };
+        let held = gated && batch::waits(self.spec, self.memory, &role.name, ordinal).is_some();
+        let sum = self.gangs.entry(gang).or_default();
+        if held {
+            sum.held = sum.held.saturating_add(pods);
+        } else {
+            sum.free = sum.free.saturating_add(pods);
+            sum.any_free = true;
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Notes the gangs of a group that have pods to be placed; `before` is where its actions begin.
+    pub(crate) fn count_gangs(&mut self, group: &Seen<'_>, memory: &GroupMemory, before: usize) {
+        if self.spec.gang.scheduler == GangScheduler::None {
+            return;
+        }
+        let (gangs, pending) = (BTreeMap::new(), BTreeSet::new());
+        let mut count = Count { spec: self.spec, memory, gangs, pending };
+        for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
+            seen.instances.iter().for_each(|instance| count.instance(role, instance));
+        }
+        for action in &self.actions[before..] {
+            let Action::Create(create) = action else { continue };
+            if let (Some(gang), Some(role)) = (&create.gang, self.spec.role(&create.of.role)) {
+                count.create(role, create, gang);
+            }
+        }
+        for (name, needed) in count.gangs {
+            let key = GangKey::new(&name.to_string());
+            if count.pending.contains(&key) {
+                let (incarnation, minimum) = (memory.incarnation, needed.minimum());
+                let gang = Gang { group: group.ordinal, incarnation, name, minimum };
+                self.gangs.insert((group.ordinal, key), gang);
+            }
+        }
+    }
+}
