@@ -3,7 +3,7 @@
 //!
 //! A plan is made on this and on nothing else, so that no slot is filled twice and nothing is paid for twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use lockstep_core::names::{MemberName, Uid};
 use lockstep_core::snapshot::Pod;
@@ -19,7 +19,32 @@ pub type Key = (Place, MemberName, u32, String);
 pub struct View {
     pods: BTreeMap<Key, Known>,
     uids: HashMap<Uid, Key>,
+    buried: Graves,
     listing: Option<Vec<SlimPod>>,
+}
+
+/// Pods that are gone for good. The answer to a request may arrive after the watch has shown its pod's end, and must
+/// not bring it back.
+#[derive(Debug, Default)]
+struct Graves {
+    order: VecDeque<Uid>,
+    all: HashSet<Uid>,
+}
+
+impl Graves {
+    /// More than the requests of a set that can be under way.
+    const MOST: usize = 512;
+
+    fn bury(&mut self, uid: Uid) {
+        if self.all.insert(uid.clone()) {
+            self.order.push_back(uid);
+        }
+        if self.order.len() > Self::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.all.remove(&oldest);
+        }
+    }
 }
 
 /// A pod, and how it is known.
@@ -57,6 +82,9 @@ impl View {
     /// The watch, or the answer to a request, shows a pod. Returns whether it was news.
     pub fn see(&mut self, slim: &SlimPod, shown: bool, now: Time) -> bool {
         let Some(place) = slim.place.clone() else { return false };
+        if self.buried.all.contains(&slim.pod.uid) {
+            return false;
+        }
         let key = (place, slim.pod.member.clone(), slim.pod.index, slim.name().to_owned());
         let before = self.pods.get(&key);
         let same = before.filter(|known| known.pod.uid == slim.pod.uid);
@@ -90,6 +118,7 @@ impl View {
 
     /// A pod is gone.
     pub fn gone(&mut self, uid: &Uid) -> bool {
+        self.buried.bury(uid.clone());
         let Some(key) = self.uids.remove(uid) else { return false };
         self.pods.remove(&key).is_some()
     }
@@ -108,7 +137,7 @@ impl View {
     /// shown yet, because the list may be older. Returns those, to be asked for.
     pub fn end_list(&mut self, now: Time) -> Vec<(String, Uid)> {
         let listed = self.listing.take().unwrap_or_default();
-        let is_listed: std::collections::HashSet<&Uid> = listed.iter().map(|slim| &slim.pod.uid).collect();
+        let is_listed: HashSet<&Uid> = listed.iter().map(|slim| &slim.pod.uid).collect();
         let missing = |known: &Known| !is_listed.contains(&known.pod.uid);
         let lost: Vec<Uid> = self
             .pods
@@ -279,6 +308,19 @@ mod tests {
         let mut view = View::default();
         creating(&mut view);
         view.not_created(&place(), &"web".into(), 0, "llama-0-web-0");
+        assert!(view.is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_end_brings_nothing_back() {
+        let mut view = View::default();
+        creating(&mut view);
+        view.see(&told("a", 5, false, false), true, at(1));
+        view.deleting(&Uid::new("a"));
+        assert!(view.gone(&Uid::new("a")));
+        // The answers to the delete, and to the create before it.
+        assert!(!view.see(&told("a", 6, false, true), false, at(2)));
+        assert!(!view.see(&told("a", 5, false, false), false, at(2)));
         assert!(view.is_empty());
     }
 

@@ -102,7 +102,7 @@ impl Report<'_> {
             phase: format!("{:?}", said.phase),
             started_at: best.filter(|_| under_way).map(|best| stamp(best.started)),
             deadline: deadline.map(|best| stamp(best.since + self.spec.progress_deadline)),
-            waiting_for: blocked.first().map(|first| headline(&first.message)).unwrap_or_default(),
+            waiting_for: blocked.first().map(headline).unwrap_or_default(),
             groups_in_update: said.groups_in_update.iter().copied().take(MOST).collect(),
             coordination: said.coordination.iter().take(MOST).map(coordination).collect(),
             blocked,
@@ -158,9 +158,13 @@ fn selector(wish: &Wish) -> String {
     format!("{}={}", label::SET, wish.set.name)
 }
 
-/// The first part of a sentence: what is waited for, without by which rule.
-fn headline(message: &str) -> String {
-    message.split("; ").next().unwrap_or_default().to_owned()
+/// What is waited for, in a few words: the first part of the sentence, with the group if it speaks of an instance.
+fn headline(block: &BlockedStatus) -> String {
+    let text = block.message.split("; ").next().unwrap_or_default();
+    let (group, instance) = block.what.split_once('/').unwrap_or_default();
+    let role = instance.rsplit_once('-').map_or(instance, |(role, _)| role);
+    let speaks_of_one = !role.is_empty() && text.starts_with(&format!("{role}-"));
+    if speaks_of_one { format!("{group}/{text}") } else { text.to_owned() }
 }
 
 fn revisions(said: Revisions) -> RevisionStatus {
@@ -219,4 +223,36 @@ fn restarts(spec: &Spec, memory: &Memory) -> Vec<RestartStatus> {
 pub(super) fn stamp(time: Time) -> String {
     let seconds = i64::try_from(time.0 / 1000).unwrap_or_default();
     Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_in_a_few_words() {
+        let rows = [
+            (
+                "llama-1/web-2",
+                "web-3 is not available yet; at most 1 of 4 may be unavailable",
+                "llama-1/web-3 is not available yet",
+            ),
+            (
+                "llama-0",
+                "llama-0 waits for llama-1; at most 1 of 2 groups may be unavailable",
+                "llama-0 waits for llama-1",
+            ),
+            ("llama", "create pod x: quota exceeded", "create pod x: quota exceeded"),
+        ];
+        for (what, message, wanted) in rows {
+            let block =
+                BlockedStatus { what: what.into(), message: message.into(), ..BlockedStatus::default() };
+            assert_eq!(headline(&block), wanted);
+        }
+    }
+
+    #[test]
+    fn times_as_kubernetes_writes_them() {
+        assert_eq!(stamp(Time(1_767_225_600_123)), "2026-01-01T00:00:00Z");
+    }
 }

@@ -16,7 +16,7 @@ use super::keep::Keeper;
 use super::pace::Topic;
 use super::wish::Wish;
 use crate::act::{ActError, Answer, Blueprint, Hand};
-use crate::observe::Place;
+use crate::observe::{Place, SlimPod};
 
 /// A request that is not answered for so long is not waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -264,13 +264,39 @@ async fn delete_all(hand: &Hand, mut pledge: Pledge, doomed: Vec<Doomed>) -> Res
     Ok(())
 }
 
+/// How often a delete is tried on a pod that keeps changing and stays unready.
+const TRIES: u32 = 4;
+
+/// Deletes one pod, in the state that was seen. One that changed and still is not ready may go all the same: what
+/// the state is asked for is that nothing that works is taken.
+async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError> {
+    let Doomed { uid, name, .. } = doomed;
+    let mut version = doomed.version;
+    for _ in 1..TRIES {
+        let answer = match patiently(name, hand.delete(name, uid, version)).await {
+            Err(ActError::Unknown { .. }) => find_out(hand, name).await?,
+            answer => answer?,
+        };
+        match &answer {
+            Answer::Changed(Some(slim))
+                if version.is_some() && slim.pod.uid == *uid && still_of_no_use(slim) =>
+            {
+                version = Some(slim.version());
+            }
+            _ => return Ok(answer),
+        }
+    }
+    patiently(name, hand.delete(name, uid, version)).await
+}
+
+fn still_of_no_use(slim: &SlimPod) -> bool {
+    slim.pod.ready.is_none() && !slim.pod.terminating
+}
+
 /// Deletes one pod. Returns whether it goes.
 async fn delete_one(hand: &Hand, handle: &Handle, doomed: &Doomed) -> Result<bool, ActError> {
-    let Doomed { uid, name, version, .. } = doomed;
-    let answer = match patiently(name, hand.delete(name, uid, *version)).await {
-        Err(ActError::Unknown { .. }) => find_out(hand, name).await,
-        answer => answer,
-    }?;
+    let uid = &doomed.uid;
+    let answer = delete_as_seen(hand, doomed).await?;
     let mut goes = true;
     handle.change(|desk| {
         match answer {
