@@ -12,6 +12,7 @@ use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, Resource, ResourceExt};
 use lockstep_api::label;
+use lockstep_api::role_scale::RoleScale;
 use lockstep_core::model::GangScheduler;
 use lockstep_core::names::Uid;
 use lockstep_feed::{InitialList, Source, feed};
@@ -22,7 +23,7 @@ use tokio::task::JoinSet;
 use super::{ControllerOptions, Key, Registry, sets};
 use crate::act::{Hand, gang_resource};
 use crate::observe::{History, SlimPod};
-use crate::set::{Desk, GangKnown, read_scale, resource, scale_resource};
+use crate::set::{Desk, GangKnown, read_scale, resource};
 
 /// Starts all watches and waits until each has shown what is there.
 pub async fn start(
@@ -42,7 +43,7 @@ pub async fn start(
     begin(pods(client.clone(), api(client, namespace), registry()));
     begin(owned(api::<ControllerRevision>(client, namespace), registry(), Revisions));
     begin(owned(api::<PartialObjectMeta<Service>>(client, namespace), registry(), Services));
-    begin(owned(dynamic(client, namespace, &scale_resource()), registry(), Scales));
+    begin(owned(api::<RoleScale>(client, namespace), registry(), Scales));
     for scheduler in [GangScheduler::PodGroup, GangScheduler::PodGang, GangScheduler::Volcano] {
         if let Some(resource) = gang_resource(scheduler)
             && is_served(client, &resource).await
@@ -250,13 +251,13 @@ impl Shelf<PartialObjectMeta<Service>> for Services {
 #[derive(Clone, Copy)]
 struct Scales;
 
-impl Shelf<DynamicObject> for Scales {
-    fn put(self, desk: &mut Desk, object: &DynamicObject) -> bool {
-        let Some(scale) = read_scale(object) else { return false };
+impl Shelf<RoleScale> for Scales {
+    fn put(self, desk: &mut Desk, object: &RoleScale) -> bool {
+        let scale = read_scale(object);
         desk.scales.insert(object.name_any(), scale.clone()).is_none_or(|before| before != scale)
     }
 
-    fn remove(self, desk: &mut Desk, object: &DynamicObject) -> bool {
+    fn remove(self, desk: &mut Desk, object: &RoleScale) -> bool {
         desk.scales.remove(&object.name_any()).is_some()
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lockstep_api::role_scale::RoleScaleStatus;
 use lockstep_core::names::RoleName;
 use tokio::sync::Notify;
 
@@ -37,7 +38,7 @@ pub struct ScaleKnown {
     /// The number of the set's spec that was last taken over.
     pub taken_over: Option<u32>,
     /// What its status says.
-    pub status: Option<(u32, String)>,
+    pub status: Option<RoleScaleStatus>,
 }
 
 /// A gang.

@@ -11,5 +11,5 @@ mod wish;
 pub(crate) use actor::now;
 pub use actor::{Actor, Context};
 pub use desk::{Desk, GangKnown, Handle, ScaleKnown};
-pub use keep::{read_scale, scale_name, scale_resource};
+pub use keep::read_scale;
 pub use wish::{Wish, resource};

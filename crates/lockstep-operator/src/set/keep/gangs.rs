@@ -1,0 +1,98 @@
+//! Gangs: there before the pods that name them, gone when none does.
+
+use std::collections::BTreeSet;
+
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch};
+use lockstep_core::gang::{Gang, GangName};
+use lockstep_core::model::GangScheduler;
+use lockstep_core::plan::{Action, Plan};
+
+use super::super::desk::GangKnown;
+use super::{Keeper, apply, ignore_missing};
+use crate::act::{ActError, gang_name, gang_object, gang_resource};
+
+impl Keeper<'_> {
+    fn dynamic(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.set().namespace, resource)
+    }
+
+    /// Gangs as they must stand before the pods that name them.
+    pub async fn gangs(&self, scheduler: GangScheduler, plan: &Plan) -> Result<(), ActError> {
+        let Some(resource) = gang_resource(scheduler) else { return Ok(()) };
+        let api = self.dynamic(&resource);
+        for gang in &plan.gangs {
+            let set = self.set();
+            let name = gang_name(&set.name, gang.group, gang.incarnation, &gang.name);
+            let pods =
+                if scheduler == GangScheduler::PodGang { self.pods_of(gang, plan) } else { Vec::new() };
+            let Some(object) = gang_object(scheduler, set, gang, &pods) else { continue };
+            let known = self.handle.desk().gangs.get(&name).cloned();
+            if known.as_ref().is_some_and(|known| known.spec == object["spec"]) {
+                continue;
+            }
+            let applied = api.patch(&name, &apply(), &Patch::Apply(&object)).await;
+            applied.map_err(|error| ActError::of(format!("write gang {name}"), error))?;
+            let base = matches!(gang.name, GangName::Base(_));
+            let placed = known.is_some_and(|known| known.placed);
+            let (group, incarnation, spec) = (gang.group, gang.incarnation, object["spec"].clone());
+            self.handle.desk().gangs.insert(name, GangKnown { group, incarnation, base, spec, placed });
+        }
+        Ok(())
+    }
+
+    /// The names of a gang's pods: those that stand and those that are about to be created.
+    fn pods_of(&self, gang: &Gang, plan: &Plan) -> Vec<String> {
+        let desk = self.handle.desk();
+        let owner = self.wish.set.uid.as_str().into();
+        let key = gang.name.to_string();
+        let mut names: BTreeSet<String> = desk
+            .view
+            .pods(&owner)
+            .filter(|((place, ..), known)| {
+                let pod = &known.pod;
+                place.group == gang.group
+                    && pod.incarnation == gang.incarnation
+                    && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key)
+            })
+            .map(|((_, _, _, name), _)| name.clone())
+            .collect();
+        for action in &plan.actions {
+            let Action::Create(create) = action else { continue };
+            if create.of.group != gang.group || create.gang.as_ref() != Some(&gang.name) {
+                continue;
+            }
+            let content =
+                desk.history.role(&create.of.role, create.revision).and_then(|role| role.content().ok());
+            let Some(content) = content else { continue };
+            let name = |slot| crate::act::pod_name(&self.wish.set.name, &content, create, slot);
+            names.extend(create.pods.iter().map(name));
+        }
+        names.into_iter().collect()
+    }
+
+    /// Removes gangs that no pod names and none is about to.
+    pub async fn remove_gangs(&self, scheduler: GangScheduler, plan: &Plan) -> Result<(), ActError> {
+        let Some(resource) = gang_resource(scheduler) else { return Ok(()) };
+        let stray: Vec<String> = {
+            let desk = self.handle.desk();
+            let owner = self.wish.set.uid.as_str().into();
+            let mut named: BTreeSet<String> = BTreeSet::new();
+            for ((place, ..), known) in desk.view.pods(&owner) {
+                if let Some(gang) = &known.pod.gang {
+                    let set = &self.wish.set.name;
+                    named.insert(format!("{set}-{}-{}-{gang}", place.group, known.pod.incarnation));
+                }
+            }
+            let planned = plan.gangs.iter();
+            named.extend(planned.map(|g| gang_name(&self.wish.set.name, g.group, g.incarnation, &g.name)));
+            desk.gangs.keys().filter(|name| !named.contains(*name)).cloned().collect()
+        };
+        let api = self.dynamic(&resource);
+        for name in stray {
+            let deleted = api.delete(&name, &DeleteParams::default()).await;
+            ignore_missing(deleted, || format!("delete gang {name}"))?;
+            self.handle.desk().gangs.remove(&name);
+        }
+        Ok(())
+    }
+}
