@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::DynamicObject;
+use lockstep_api::role_scale::RoleScale;
 use lockstep_operator::set::{ScaleKnown, read_scale};
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ pub struct Scales(BTreeMap<String, ScaleKnown>);
 
 impl Scales {
     /// Reads the objects of a set.
-    pub fn of<'a>(objects: impl IntoIterator<Item = &'a DynamicObject>) -> Self {
-        let read = objects.into_iter().filter_map(read_scale);
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a RoleScale>) -> Self {
+        let read = objects.into_iter().map(read_scale);
         Self(read.map(|scale| (scale.role.to_string(), scale)).collect())
     }
 
@@ -38,9 +38,10 @@ mod tests {
 
     #[test]
     fn a_scale_counts_until_the_spec_says_another_number() {
-        let scale = |role: &str, taken_over: &str| -> DynamicObject {
+        let scale = |role: &str, taken_over: &str| -> RoleScale {
             let annotations = json!({"lockstep.dev/replicas-of-spec": taken_over});
             serde_json::from_value(json!({
+                "apiVersion": "lockstep.dev/v1alpha1", "kind": "RoleScale",
                 "metadata": {"name": role, "annotations": annotations},
                 "spec": {"set": "llama", "role": role, "replicas": 7},
             }))

@@ -7,8 +7,9 @@ use kube::api::ListParams;
 use kube::core::DynamicObject;
 use kube::{Api, Client, Error};
 use lockstep_api::label;
+use lockstep_api::role_scale::RoleScale;
 use lockstep_operator::observe::SlimPod;
-use lockstep_operator::set::{resource, scale_resource};
+use lockstep_operator::set::resource;
 
 use super::revisions::Revisions;
 use crate::input::cluster::ClusterArgs;
@@ -86,8 +87,7 @@ impl Home {
 
     /// How large each role is scaled to.
     pub async fn scales(&self, name: &str) -> Result<Scales> {
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &self.namespace, &scale_resource());
+        let api: Api<RoleScale> = Api::namespaced(self.client.clone(), &self.namespace);
         match api.list(&of_set(name)).await {
             Ok(listed) => Ok(Scales::of(&listed.items)),
             // A cluster without the kind has nothing that is scaled.
