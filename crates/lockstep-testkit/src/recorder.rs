@@ -1,5 +1,6 @@
 //! Watches pods and writes the trace that `simulate` writes, so that the same promises judge both.
 
+mod seen;
 mod tape;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Member, Role, Spec, StrategyKind};
+use lockstep_core::model::{Member, Role, Spec};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
@@ -16,7 +16,7 @@ use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
-use crate::pods::{has_condition, is_ready};
+use super::seen::{disrupted, view, why_deleted};
 use crate::workload::{Kind, Slots, Workload};
 
 /// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not
@@ -276,53 +276,6 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
 
 fn revisions(spec: &Spec) -> BTreeMap<RoleName, Revision> {
     spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect()
-}
-
-/// A controller does not say why it deletes; what it deleted does.
-fn why_deleted(spec: &Spec, of: &Subject, pods: &[&Pod], target: Option<Revision>) -> &'static str {
-    let Some(role) = spec.role(&of.role) else { return "RoleRemoved" };
-    let broke = pods.iter().any(|pod| pod.failed || pod.restarts > 0);
-    let updated = pods.first().is_some_and(|pod| Some(pod.revision) == target);
-    match () {
-        () if of.group >= spec.replicas => "GroupRemoved",
-        () if of.instance >= role.replicas => "Excess",
-        () if broke => "Restart",
-        () if spec.strategy.kind == StrategyKind::GroupRecreate => "Recreate",
-        () if updated => "Repair",
-        () => "Update",
-    }
-}
-
-/// Evicted, drained, or taken by its node: not the workload's controller.
-fn disrupted(pod: &k8s::Pod) -> bool {
-    has_condition(pod, "DisruptionTarget")
-}
-
-/// A pod as the engine would see it. Times are those at which the recorder saw things.
-fn view(pod: &k8s::Pod, before: Option<&Pod>, now: Time) -> Pod {
-    let status = pod.status.as_ref();
-    let spec = pod.spec.as_ref();
-    let ready = is_ready(pod);
-    let was_ready = before.and_then(|pod| pod.ready);
-    Pod {
-        uid: pod.metadata.uid.as_deref().unwrap_or_default().into(),
-        created: before.map_or(now, |pod| pod.created),
-        bound: spec.and_then(|spec| spec.node_name.as_ref()).map(|_| now),
-        ready: ready.then(|| was_ready.unwrap_or(now)),
-        unready: if ready { None } else { was_ready.map(|_| now).or(before.and_then(|pod| pod.unready)) },
-        failed: status
-            .and_then(|status| status.phase.as_deref())
-            .is_some_and(|phase| matches!(phase, "Failed" | "Succeeded")),
-        terminating: pod.metadata.deletion_timestamp.is_some(),
-        restarts: status.map_or(0, restarts),
-        gated: spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty()),
-        ..Pod::default()
-    }
-}
-
-fn restarts(status: &k8s::PodStatus) -> u32 {
-    let counts = status.container_statuses.iter().flatten().map(|container| container.restart_count);
-    u32::try_from(counts.sum::<i32>()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use lockstep_api::json_to_yaml;
 use lockstep_api::stored::{StoredRole, StoredSet};
 use lockstep_core::names::RoleName;
 use serde::Serialize;
@@ -141,7 +142,7 @@ fn lines(value: &Value) -> Vec<String> {
         Value::Null => Vec::new(),
         Value::String(text) => text.lines().map(str::to_owned).collect(),
         Value::Array(_) | Value::Object(_) => {
-            let text = serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string());
+            let text = json_to_yaml(value);
             text.lines().map(str::to_owned).collect()
         }
         scalar => vec![scalar.to_string()],

@@ -1,5 +1,6 @@
 //! Answers in the form that was asked for.
 
+use lockstep_api::json_to_yaml;
 use serde::Serialize;
 
 use super::args::Form;
@@ -40,7 +41,7 @@ pub fn give_next(
 
 /// A value as YAML.
 pub fn yaml(value: &impl Serialize) -> anyhow::Result<String> {
-    let text = serde_saphyr::to_string(&serde_json::to_value(value)?)?;
+    let text = json_to_yaml(&serde_json::to_value(value)?);
     Ok(if text.ends_with('\n') { text } else { text + "\n" })
 }
 
