@@ -95,9 +95,12 @@ fn json(value: &Value) -> String {
 
 /// Text as it stands where nobody could take it for something else, else in quotes.
 fn text(given: &str) -> String {
-    let mild = |c: char| c.is_ascii_alphanumeric() || "_./-,;()'+= ".contains(c);
+    let mild = |c: char| c.is_ascii_alphanumeric() || "_./-,;()'+=: ".contains(c);
+    // A colon inside a word, as in `nginx:2`, separates nothing.
+    let separates = given.contains(": ") || given.ends_with(':');
     let safe = given.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && !given.ends_with(' ')
+        && !separates
         && given.chars().all(mild)
         && matches!(plain(given), Data::Text(_));
     if safe { given.to_owned() } else { json(&Value::from(given)) }
@@ -143,7 +146,7 @@ mod tests {
     fn reads_well() {
         let value = json!({
             "name": "a", "none": {}, "list": [{"a": 1, "b": [true]}, "x", []],
-            "more": {"on": "yes", "at": "10:30", "half": 0.5},
+            "more": {"on": "yes", "at": "10:30", "half": 0.5, "image": "nginx:2", "says": "no: never"},
         });
         let text = "\
 list:
@@ -155,7 +158,9 @@ list:
 more:
   at: \"10:30\"
   half: 0.5
+  image: nginx:2
   \"on\": \"yes\"
+  says: \"no: never\"
 name: a
 none: {}
 ";
