@@ -174,6 +174,7 @@ mod tests {
         assert_eq!((first.request.namespace.as_str(), first.request.name.as_str()), ("x", "web-0"));
         assert_eq!(first.request.user_agent, "lockstep/0.1 (linux)");
         assert_eq!(first.time.to_string(), "2026-01-01T00:00:01.123456Z");
+        assert_eq!(first.answered.to_string(), "2026-01-01T00:00:01.223456Z");
     }
 
     #[test]
