@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum, value_parser};
-use lockstep_testkit::figures::{Settings, measure};
+use lockstep_testkit::figures::{Part, Settings, measure};
 use lockstep_testkit::say;
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ pub struct FiguresArgs {
     /// How often creating and rolling are measured.
     #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     rounds: u32,
+    /// Only these figures.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Only>,
     /// How the figures are shown.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -37,10 +40,32 @@ enum Output {
     Json,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Only {
+    /// Writes per replaced pod, and how long creating and rolling take.
+    Rounds,
+    /// How soon the operator acts.
+    Reaction,
+    /// What it holds in memory.
+    Memory,
+}
+
+impl From<Only> for Part {
+    fn from(only: Only) -> Self {
+        match only {
+            Only::Rounds => Self::Rounds,
+            Only::Reaction => Self::Reaction,
+            Only::Memory => Self::Memory,
+        }
+    }
+}
+
 /// Measures and shows.
 pub async fn run(args: &FiguresArgs) -> Result<()> {
     let Some(program) = &args.program else { return run_in_release() };
+    let parts: Vec<Part> = args.only.iter().copied().map(Part::from).collect();
     let settings = Settings {
+        parts: if parts.is_empty() { Part::ALL.to_vec() } else { parts },
         program: program.clone(),
         pods: args.pods,
         parallel: args.parallel as usize,

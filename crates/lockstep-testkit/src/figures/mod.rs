@@ -40,6 +40,24 @@ pub struct Settings {
     pub parallel: usize,
     /// How often creating and rolling are measured.
     pub rounds: u32,
+    /// Which figures.
+    pub parts: Vec<Part>,
+}
+
+/// A part of the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Writes per replaced pod, and how long creating and rolling take.
+    Rounds,
+    /// How soon the operator acts.
+    Reaction,
+    /// What it holds in memory.
+    Memory,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Rounds, Self::Reaction, Self::Memory];
 }
 
 /// All figures of one run.
@@ -52,9 +70,11 @@ pub struct Figures {
     /// Creating and rolling.
     pub rounds: Vec<Round>,
     /// How soon the operator acts.
-    pub reaction: Reaction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Reaction>,
     /// What the operator holds in memory.
-    pub memory: Memory,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 /// Where it was measured.
@@ -101,20 +121,34 @@ pub struct Reaction {
 
 /// Measures everything.
 pub async fn measure(settings: &Settings) -> Result<Figures, ClusterError> {
-    let before = load();
+    let mut figures = Figures { pods: settings.pods, ..Figures::default() };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    figures.machine = Machine { cores, load: [load(), 0.0] };
+    for part in &settings.parts {
+        match part {
+            Part::Rounds => figures.rounds = rounds(settings).await?,
+            Part::Reaction => {
+                say("a rollout that readiness limits");
+                figures.reaction = Some(reaction(settings).await?);
+            }
+            Part::Memory => {
+                say("memory with 1,000 and 5,000 pods");
+                figures.memory = Some(memory::measure(&settings.program).await?);
+            }
+        }
+    }
+    figures.machine.load[1] = load();
+    Ok(figures)
+}
+
+async fn rounds(settings: &Settings) -> Result<Vec<Round>, ClusterError> {
     let mut rounds = Vec::new();
     for number in 0..settings.rounds {
         say(&format!("creating and rolling {} pods, round {}", settings.pods, number + 1));
         // Who comes second finds a warmer and a fuller control plane: they take turns.
         rounds.push(round(settings, number % 2 == 0).await?);
     }
-    say("a rollout that readiness limits");
-    let reaction = reaction(settings).await?;
-    say("memory with 1,000 and 5,000 pods");
-    let memory = memory::measure(&settings.program).await?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cores, load: [before, load()] };
-    Ok(Figures { pods: settings.pods, machine, rounds, reaction, memory })
+    Ok(rounds)
 }
 
 async fn round(settings: &Settings, operator_first: bool) -> Result<Round, ClusterError> {

@@ -3,11 +3,17 @@
 //! It is the floor. It watches its pods, as anybody must who waits for them, and decodes of each no more than it
 //! needs.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use kube::Client;
-use kube::api::{DeleteParams, Preconditions, WatchEvent};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ObjectMeta, Preconditions};
+use kube::runtime::watcher::Event;
+use kube::{Api, Client, Resource};
+use lockstep_feed::{InitialList, Source, feed};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
@@ -21,34 +27,86 @@ pub const AGENT: &str = "raw-client";
 
 /// A pod as far as the raw client cares.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(from = "Raw")]
 struct Lean {
-    metadata: LeanMeta,
+    meta: ObjectMeta,
+    ready: bool,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    metadata: RawMeta,
     #[serde(default)]
-    status: LeanStatus,
+    status: RawStatus,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct LeanMeta {
-    name: String,
-    uid: String,
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-struct LeanStatus {
+#[derive(Default, Deserialize)]
+struct RawStatus {
     #[serde(default)]
-    conditions: Vec<Condition>,
+    conditions: Vec<RawCondition>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct Condition {
+#[derive(Deserialize)]
+struct RawCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
 }
 
+impl From<Raw> for Lean {
+    fn from(Raw { metadata, status }: Raw) -> Self {
+        let RawMeta { name, namespace, uid, resource_version } = metadata;
+        let ready = status.conditions.iter().any(|it| it.kind == "Ready" && it.status == "True");
+        Self { meta: ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() }, ready }
+    }
+}
+
 impl Lean {
-    fn is_ready(&self) -> bool {
-        self.status.conditions.iter().any(|it| it.kind == "Ready" && it.status == "True")
+    fn uid(&self) -> String {
+        self.meta.uid.clone().unwrap_or_default()
+    }
+
+    /// Its number, which is the end of its name.
+    fn index(&self) -> Option<usize> {
+        self.meta.name.as_deref()?.rsplit('-').next()?.parse().ok()
+    }
+}
+
+impl Resource for Lean {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind(dt: &()) -> Cow<'_, str> {
+        Pod::kind(dt)
+    }
+
+    fn group(dt: &()) -> Cow<'_, str> {
+        Pod::group(dt)
+    }
+
+    fn version(dt: &()) -> Cow<'_, str> {
+        Pod::version(dt)
+    }
+
+    fn plural(dt: &()) -> Cow<'_, str> {
+        Pod::plural(dt)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
     }
 }
 
@@ -95,17 +153,9 @@ impl<'a> RawClient<'a> {
         };
         let seen: Vec<_> = (0..shape.pods).map(|_| watch::channel(Seen::Absent).0).collect();
         let seen = Arc::new(seen);
-        let path = format!("/api/v1/namespaces/{namespace}/pods?watch=true&resourceVersion=0");
-        let request = http::Request::get(path).body(Vec::new()).map_err(ClusterError::access("watch"))?;
-        let events = client.request_events::<Lean>(request).await;
-        let mut events = events.map_err(ClusterError::api("watch pods"))?.boxed();
-        let (mut watch, desk) = (JoinSet::new(), Arc::clone(&seen));
-        watch.spawn(async move {
-            // A watch that breaks ends the measurement, by its patience.
-            while let Ok(Some(event)) = events.try_next().await {
-                note(&desk, event);
-            }
-        });
+        let pods: Api<Lean> = Api::namespaced(client.clone(), namespace);
+        let mut watch = JoinSet::new();
+        watch.spawn(look(feed(Source::new(pods, InitialList::Paged)).boxed(), Arc::clone(&seen)));
         let stand_in = cluster.stand_in().to_owned();
         let (namespace, requests) = (namespace.to_owned(), Semaphore::new(parallel));
         Ok(Self { client, namespace, shape, stand_in, requests, seen, _watch: watch })
@@ -137,7 +187,7 @@ impl<'a> RawClient<'a> {
             let _turn = self.requests.acquire().await;
             self.client.request(request).await.map_err(ClusterError::api("create a pod"))?
         };
-        let ready = Seen::Ready(made.metadata.uid);
+        let ready = Seen::Ready(made.uid());
         self.until(index, |seen| *seen == ready).await
     }
 
@@ -188,18 +238,32 @@ fn name(index: u32) -> String {
     format!("raw-{index}")
 }
 
-fn note(seen: &[watch::Sender<Seen>], event: WatchEvent<Lean>) {
-    let (pod, gone) = match event {
-        WatchEvent::Added(pod) | WatchEvent::Modified(pod) => (pod, false),
-        WatchEvent::Deleted(pod) => (pod, true),
-        WatchEvent::Bookmark(_) | WatchEvent::Error(_) => return,
-    };
-    let index = pod.metadata.name.rsplit('-').next().and_then(|text| text.parse::<usize>().ok());
-    let Some(desk) = index.and_then(|index| seen.get(index)) else { return };
-    let now = match (gone, pod.is_ready()) {
+/// Writes down what the watch shows.
+async fn look(mut events: impl Stream<Item = Event<Lean>> + Unpin, seen: Arc<Vec<watch::Sender<Seen>>>) {
+    let mut listed = HashSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Event::Init => listed.clear(),
+            Event::InitApply(pod) => {
+                listed.extend(pod.index());
+                note(&seen, &pod, false);
+            }
+            Event::InitDone => {
+                for (_, seen) in seen.iter().enumerate().filter(|(index, _)| !listed.contains(index)) {
+                    seen.send_replace(Seen::Absent);
+                }
+            }
+            Event::Apply(pod) => note(&seen, &pod, false),
+            Event::Delete(pod) => note(&seen, &pod, true),
+        }
+    }
+}
+
+fn note(seen: &[watch::Sender<Seen>], pod: &Lean, gone: bool) {
+    let Some(desk) = pod.index().and_then(|index| seen.get(index)) else { return };
+    desk.send_replace(match (gone, pod.ready) {
         (true, _) => Seen::Absent,
-        (false, true) => Seen::Ready(pod.metadata.uid),
-        (false, false) => Seen::There(pod.metadata.uid),
-    };
-    desk.send_replace(now);
+        (false, true) => Seen::Ready(pod.uid()),
+        (false, false) => Seen::There(pod.uid()),
+    });
 }

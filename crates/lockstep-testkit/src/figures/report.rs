@@ -2,39 +2,54 @@
 
 use std::fmt;
 
-use super::{Figures, Round, Spread};
+use super::{Figures, Memory, Reaction, Round, Spread};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.machine.load;
         writeln!(f, "{} cores, load {before:.1} before and {after:.1} after\n", self.machine.cores)?;
-        writeln!(f, "{:<34}{:>11}{:>11}{:>9}", format!("{} PODS", self.pods), "OPERATOR", "FLOOR", "RATIO")?;
-        for round in &self.rounds {
-            round.lines(f)?;
+        if !self.rounds.is_empty() {
+            self.rounds(f)?;
         }
+        self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
+        self.memory.iter().try_for_each(|memory| memory.lines(f))
+    }
+}
+
+impl Figures {
+    fn rounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = format!("{} PODS", self.pods);
+        writeln!(f, "{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
+        self.rounds.iter().try_for_each(|round| round.lines(f))?;
         writeln!(f, "\nWRITES PER REPLACED POD")?;
-        for round in &self.rounds {
-            let writes = &round.writes;
+        for Round { writes, .. } in &self.rounds {
             write!(f, "{:<34}{:>11.3}", "by the operator", writes.per_pod(self.pods))?;
             write!(f, "   {} creates, {} deletes", writes.creates, writes.deletes)?;
             writeln!(f, ", {} others; {} events, {} refused", writes.beside, writes.events, writes.refused)?;
         }
-        writeln!(f, "\n{:<34}{:>11}{:>11}{:>11}{:>9}", "MILLISECONDS TO ACT", "P50", "P99", "LONGEST", "N")?;
-        let reaction = &self.reaction;
-        spread(f, "ready to delete, operator", &reaction.ready)?;
-        spread(f, "ready to delete, floor", &reaction.floor_ready)?;
-        spread(f, "gone to create, operator", &reaction.gone)?;
-        spread(f, "gone to create, floor", &reaction.floor_gone)?;
-        let memory = &self.memory;
+        Ok(())
+    }
+}
+
+impl Reaction {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = "MILLISECONDS TO ACT";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>9}", "P50", "P99", "LONGEST", "N")?;
+        spread(f, "ready to delete, operator", &self.ready)?;
+        spread(f, "ready to delete, floor", &self.floor_ready)?;
+        spread(f, "gone to create, operator", &self.gone)?;
+        spread(f, "gone to create, floor", &self.floor_gone)
+    }
+}
+
+impl Memory {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |kib: u64| kib as f64 / 1024.0;
-        writeln!(
-            f,
-            "\n{:<34}{:>11}{:>11}{:>11}{:>15}",
-            "MiB RESIDENT", "IDLE", "1,000", "5,000", "PER 1,000"
-        )?;
-        let (idle, few, many) = (mib(memory.idle), mib(memory.few), mib(memory.many));
+        let title = "MiB RESIDENT";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>12}", "IDLE", "1,000", "5,000", "PER 1,000")?;
+        let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
         write!(f, "{:<34}{idle:>11.1}{few:>11.1}{many:>11.1}", "operator")?;
-        writeln!(f, "{:>15.2}", memory.per_thousand() / 1024.0)
+        writeln!(f, "{:>12.2}", self.per_thousand() / 1024.0)
     }
 }
 
