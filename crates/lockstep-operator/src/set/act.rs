@@ -1,12 +1,15 @@
 //! Carrying a plan out: each action becomes a write that the view already counts with.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use lockstep_api::stored::Content;
 use lockstep_core::model::Spec;
-use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::names::{MemberName, RoleName, Uid};
 use lockstep_core::plan::{Action, Create, Delete, Plan, PodSlot, Ungate};
+use lockstep_core::revision::Revision;
 use lockstep_core::snapshot::Pod;
 use serde_json::Value;
 
@@ -14,7 +17,7 @@ use super::actor::{Actor, Done, Kind, now};
 use super::desk::Handle;
 use super::keep::Keeper;
 use super::wish::Wish;
-use crate::act::{ActError, Answer, Blueprint, Hand};
+use crate::act::{ActError, Answer, Blueprint, Hand, SetRef};
 use crate::observe::Place;
 
 /// A request that is not answered for so long is not waited for any longer.
@@ -25,7 +28,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Actor {
     /// Carries a plan out.
-    pub(super) async fn act(&mut self, wish: &Wish, spec: &Spec, plan: &Plan) {
+    pub(super) async fn act(&mut self, wish: &Wish, spec: &Arc<Spec>, plan: &Plan) {
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
         if let Err(error) = keeper.gangs(spec.gang.scheduler, plan).await {
             self.failed(Kind::Upkeep, error);
@@ -33,9 +36,10 @@ impl Actor {
         }
         let now = now();
         let (creates, deletes) = (self.creates.holds(now), self.deletes.holds(now));
+        let mut materials = Stock { set: wish.set.clone(), spec: Arc::clone(spec), found: BTreeMap::new() };
         for action in &plan.actions {
             match action {
-                Action::Create(create) if creates.is_none() => self.create(wish, spec, create),
+                Action::Create(create) if creates.is_none() => self.create(&mut materials, create),
                 Action::Delete(delete) if deletes.is_none() => self.delete(delete),
                 Action::Ungate(ungate) if deletes.is_none() => self.ungate(ungate),
                 _ => {}
@@ -96,31 +100,29 @@ impl Actor {
         self.troubles.remove(&kind);
     }
 
-    fn create(&mut self, wish: &Wish, spec: &Spec, create: &Create) {
-        let stored = {
+    fn create(&mut self, materials: &mut Stock, create: &Create) {
+        let key = (create.of.role.clone(), create.revision);
+        let found = materials.found.entry(key).or_insert_with(|| {
             let desk = self.handle.desk();
-            let role = desk.history.role(&create.of.role, create.revision);
-            role.map(|role| role.content())
+            let content = desk.history.role(&create.of.role, create.revision)?.content().ok()?;
+            let (set, spec) = (materials.set.clone(), Arc::clone(&materials.spec));
+            Some(Arc::new(Materials { set, spec, content }))
+        });
+        let Some(materials) = found.clone() else {
+            let doing = format!("build a pod of role {}", create.of.role);
+            let message = format!("revision {} is not stored", create.revision);
+            self.failed(Kind::Create, ActError::Refused { doing, code: 404, message });
+            return;
         };
-        let content = match stored {
-            Some(Ok(content)) => content,
-            Some(Err(_)) | None => {
-                let doing = format!("build a pod of role {}", create.of.role);
-                let message = format!("revision {} is not stored", create.revision);
-                self.failed(Kind::Create, ActError::Refused { doing, code: 404, message });
-                return;
-            }
-        };
-        let blueprint = Blueprint { set: &wish.set, spec, content: &content };
+        let create = Arc::new(create.clone());
         for slot in &create.pods {
-            let name = crate::act::pod_name(&wish.set.name, &content, create, slot);
-            let Some(pod) = blueprint.pod(create, slot) else { continue };
-            self.create_pod(create, slot, name, pod);
+            self.create_pod(&materials, &create, slot);
         }
     }
 
-    fn create_pod(&mut self, create: &Create, slot: &PodSlot, name: String, body: Value) {
+    fn create_pod(&mut self, materials: &Arc<Materials>, create: &Arc<Create>, slot: &PodSlot) {
         let of = &create.of;
+        let name = crate::act::pod_name(&materials.set.name, &materials.content, create, slot);
         let place = Place { group: of.group, role: of.role.clone(), instance: of.instance };
         let pod = Pod {
             member: slot.member.clone(),
@@ -138,25 +140,29 @@ impl Actor {
         let mut pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
         let (hand, owner) = (self.hand.clone(), self.owner.clone());
         let sure = Arc::clone(&self.context.sure);
-        self.pace.push(Box::pin(async move {
-            let kind = Kind::Create;
-            if !sure() {
-                return Done { kind, result: Err(ActError::NotLeader) };
-            }
-            let answer = patiently(&name, hand.create(&owner, &name, &body)).await;
-            let answer = match answer {
-                Err(ActError::Unknown { .. }) => find_out(&hand, &name).await,
-                answer => answer,
-            };
-            match answer {
-                Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
-                    pledge.keep();
-                    pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
-                    Done { kind, result: Ok(()) }
+        let (materials, create, slot) = (Arc::clone(materials), Arc::clone(create), slot.clone());
+        self.pace.push(Box::new(move || {
+            Box::pin(async move {
+                let kind = Kind::Create;
+                if !sure() {
+                    return Done { kind, result: Err(ActError::NotLeader) };
                 }
-                Ok(Answer::Gone | Answer::Changed(None)) => Done { kind, result: Ok(()) },
-                Err(error) => Done { kind, result: Err(error) },
-            }
+                let Some(body) = materials.pod(&create, &slot) else { return Done { kind, result: Ok(()) } };
+                let answer = patiently(&name, hand.create(&owner, &name, &body)).await;
+                let answer = match answer {
+                    Err(ActError::Unknown { .. }) => find_out(&hand, &name).await,
+                    answer => answer,
+                };
+                match answer {
+                    Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
+                        pledge.keep();
+                        pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
+                        Done { kind, result: Ok(()) }
+                    }
+                    Ok(Answer::Gone | Answer::Changed(None)) => Done { kind, result: Ok(()) },
+                    Err(error) => Done { kind, result: Err(error) },
+                }
+            })
         }));
     }
 
@@ -179,10 +185,12 @@ impl Actor {
         let pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
         let hand = self.hand.clone();
         let sure = Arc::clone(&self.context.sure);
-        self.pace.push(Box::pin(async move {
-            let result =
-                if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
-            Done { kind: Kind::Delete, result }
+        self.pace.push(Box::new(move || {
+            Box::pin(async move {
+                let result =
+                    if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
+                Done { kind: Kind::Delete, result }
+            })
         }));
     }
 
@@ -197,26 +205,50 @@ impl Actor {
             };
             let (hand, uid, handle) = (self.hand.clone(), uid.clone(), Arc::clone(&self.handle));
             let sure = Arc::clone(&self.context.sure);
-            self.pace.push(Box::pin(async move {
-                let kind = Kind::Ungate;
-                if !sure() {
-                    return Done { kind, result: Err(ActError::NotLeader) };
-                }
-                let result = match patiently(&name, hand.ungate(&name, &uid)).await {
-                    Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
-                        handle.change(|desk| desk.view.see(&slim, false, now()));
-                        Ok(())
+            self.pace.push(Box::new(move || {
+                Box::pin(async move {
+                    let kind = Kind::Ungate;
+                    if !sure() {
+                        return Done { kind, result: Err(ActError::NotLeader) };
                     }
-                    Ok(Answer::Gone | Answer::Changed(None)) => Ok(()),
-                    Err(error) => {
-                        handle.desk().view.not_ungated(&uid);
-                        Err(error)
-                    }
-                };
-                Done { kind, result }
+                    let result = match patiently(&name, hand.ungate(&name, &uid)).await {
+                        Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
+                            handle.change(|desk| desk.view.see(&slim, false, now()));
+                            Ok(())
+                        }
+                        Ok(Answer::Gone | Answer::Changed(None)) => Ok(()),
+                        Err(error) => {
+                            handle.desk().view.not_ungated(&uid);
+                            Err(error)
+                        }
+                    };
+                    Done { kind, result }
+                })
             }));
         }
     }
+}
+
+/// What pods of one role and revision are built from. All writes that wait share it, and each pod is built when its
+/// turn has come.
+struct Materials {
+    set: SetRef,
+    spec: Arc<Spec>,
+    content: Content,
+}
+
+impl Materials {
+    fn pod(&self, create: &Create, slot: &PodSlot) -> Option<Value> {
+        let Self { set, spec, content } = self;
+        Blueprint { set, spec, content }.pod(create, slot)
+    }
+}
+
+/// The materials one plan needs; nothing for a revision that is not stored.
+struct Stock {
+    set: SetRef,
+    spec: Arc<Spec>,
+    found: BTreeMap<(RoleName, Revision), Option<Arc<Materials>>>,
 }
 
 /// A pod that is to be deleted.

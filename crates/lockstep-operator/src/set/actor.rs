@@ -183,7 +183,7 @@ impl Actor {
             // Nothing is built from a revision that is not stored.
             self.failed(Kind::Upkeep, error);
         }
-        let spec = scaled(&checked.spec, &self.handle);
+        let spec = Arc::new(scaled(&checked.spec, &self.handle));
         let plan = self.plan(&spec, wish);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
         let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };

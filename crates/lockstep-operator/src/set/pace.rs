@@ -11,8 +11,12 @@ const MOST: usize = 64;
 const FIRST_PAUSE: Millis = Millis(500);
 const LONGEST_PAUSE: Millis = Millis::seconds(60);
 
-/// A write that waits for its turn.
-pub type Job<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A write under way.
+pub type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A write that waits for its turn. It becomes a future only then: thousands may wait, and a request that has not
+/// begun would take as much memory as one that is under way.
+pub type Job<T> = Box<dyn FnOnce() -> Running<T> + Send>;
 
 /// The queue of a set's writes.
 pub struct Pace<T> {
@@ -34,13 +38,16 @@ impl<T> Pace<T> {
     }
 
     /// The next write, if it may start now.
-    pub fn next(&mut self) -> Option<Job<T>> {
+    pub fn next(&mut self) -> Option<Running<T>> {
         if self.running >= self.limit {
             return None;
         }
         let job = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.queue.shrink_to_fit();
+        }
         self.running += 1;
-        Some(job)
+        Some(job())
     }
 
     /// A write ended.
@@ -91,7 +98,7 @@ mod tests {
     fn starts_slowly_and_stops_at_a_refusal() {
         let mut pace: Pace<()> = Pace::default();
         for _ in 0..10 {
-            pace.push(Box::pin(async {}));
+            pace.push(Box::new(|| Box::pin(async {})));
         }
         let mut start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
         assert_eq!(start(&mut pace), 1);

@@ -82,7 +82,7 @@ impl Audit {
         Self::parse(&text).map_err(|(line, source)| AuditError::Line { path: path.to_owned(), line, source })
     }
 
-    fn parse(text: &[u8]) -> Result<Self, (usize, serde_json::Error)> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, (usize, serde_json::Error)> {
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines = text[..whole].split(|byte| *byte == b'\n').enumerate();
         let mut entries = Vec::new();

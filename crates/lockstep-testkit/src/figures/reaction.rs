@@ -94,7 +94,64 @@ struct Life {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::figures::writes::Writes;
+
+    /// A log of `agent verb target pod milliseconds`, each answered a millisecond after it arrived.
+    fn log(lines: &[(&str, &str, &str, &str, u32)]) -> Audit {
+        let line = |(agent, verb, target, name, at): &(&str, &str, &str, &str, u32)| {
+            let (resource, subresource) = target.split_once('/').unwrap_or((target, ""));
+            let stamp = |at: u32| format!("2026-01-01T00:00:00.{at:03}000Z");
+            let entry = json!({
+                "stage": "ResponseComplete", "verb": verb, "userAgent": agent,
+                "objectRef": {"resource": resource, "subresource": subresource, "namespace": "x", "name": name},
+                "responseStatus": {"code": 200},
+                "requestReceivedTimestamp": stamp(*at), "stageTimestamp": stamp(at + 1),
+            });
+            format!("{entry}\n")
+        };
+        let text: String = lines.iter().map(line).collect();
+        Audit::parse(text.as_bytes()).unwrap()
+    }
+
+    /// Two pods, one away at a time.
+    fn rollout() -> Audit {
+        log(&[
+            ("me", "delete", "pods", "a", 0),
+            ("lockstep-kubelet", "patch", "pods/status", "a", 2),
+            ("lockstep-kubelet", "delete", "pods", "a", 10),
+            ("me", "create", "pods", "a", 14),
+            ("lockstep-kubelet", "patch", "pods/status", "a", 20),
+            ("lockstep-kubelet", "patch", "pods/status", "a", 100),
+            ("me", "delete", "pods", "b", 107),
+            ("lockstep-kubelet", "delete", "pods", "b", 110),
+            ("me", "create", "pods", "b", 113),
+            ("lockstep-kubelet", "patch", "pods/status", "b", 200),
+            ("me", "patch", "lockstepsets/status", "web", 201),
+            ("me", "create", "events", "web.1", 202),
+            ("somebody", "create", "pods", "c", 203),
+        ])
+    }
+
+    #[test]
+    fn readiness_is_matched_with_the_delete_it_allows() {
+        let read = Reactions::read(&rollout(), "x", "me", 1);
+        let millis = |times: &[f64]| times.iter().map(|time| (time * 1000.0).round()).collect::<Vec<_>>();
+        assert_eq!(millis(&read.ready_to_delete), [6.0]);
+        assert_eq!(millis(&read.gone_to_create), [3.0, 2.0]);
+        assert!(Reactions::read(&rollout(), "x", "me", 2).ready_to_delete.is_empty());
+    }
+
+    #[test]
+    fn writes_are_counted_by_agent_and_events_apart() {
+        let writes = Writes::count(&rollout(), "x", &["me"]);
+        let expected = Writes { creates: 2, deletes: 2, beside: 1, events: 1, refused: 0 };
+        assert_eq!(writes, expected);
+        assert_eq!(writes.per_pod(2), 2.5);
+        assert_eq!(Writes::count(&rollout(), "y", &["me"]), Writes::default());
+    }
 
     #[test]
     fn percentiles_are_of_the_nearest_rank() {
