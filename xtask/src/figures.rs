@@ -83,7 +83,7 @@ pub async fn run(args: &FiguresArgs) -> Result<()> {
 /// built in release, and this command is run again there.
 fn run_in_release() -> Result<()> {
     say("building lockstep and xtask in release");
-    let (lockstep, xtask) = (build("lockstep")?, build("xtask")?);
+    let [lockstep, xtask] = build(["lockstep", "xtask"])?;
     let status = Command::new(xtask)
         .args(std::env::args_os().skip(1))
         .arg("--program")
@@ -96,20 +96,26 @@ fn run_in_release() -> Result<()> {
     Ok(())
 }
 
-/// Builds the program of a package, and says where it is.
-fn build(package: &str) -> Result<PathBuf> {
+/// Builds the programs of packages, in one go so that what they share is compiled once, and says where they are.
+fn build<const N: usize>(packages: [&str; N]) -> Result<[PathBuf; N]> {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "--message-format=json", "--package", package])
+        .args(["build", "--release", "--quiet", "--message-format=json"])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("cannot build {package}: {}", output.status);
+        bail!("cannot build {}: {}", packages.join(" and "), output.status);
     }
     let text = String::from_utf8(output.stdout).context("cargo does not write text")?;
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let program = messages
-        .filter(|message| message["target"]["name"] == package)
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    program.with_context(|| format!("cargo does not say where {package} is"))
+    let messages: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let program = |package: &str| {
+        let mut built = messages.iter().filter(|message| message["target"]["name"] == package);
+        built.find_map(|message| message["executable"].as_str().map(PathBuf::from))
+    };
+    let mut found = packages.map(|_| PathBuf::new());
+    for (package, found) in packages.iter().zip(&mut found) {
+        *found = program(package).with_context(|| format!("cargo does not say where {package} is"))?;
+    }
+    Ok(found)
 }

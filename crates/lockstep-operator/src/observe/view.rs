@@ -3,16 +3,17 @@
 //!
 //! A plan is made on this and on nothing else, so that no slot is filled twice and nothing is paid for twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::names::{MemberName, RoleName, Uid};
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
 use super::pod::{Place, SlimPod};
 
 /// Pods by where they stand; the name tells apart two in one place.
-pub type Key = (Place, MemberName, u32, String);
+pub type Key = (Place, MemberName, u32, Arc<str>);
 
 /// The pods of one set.
 #[derive(Debug, Default)]
@@ -20,6 +21,31 @@ pub struct View {
     pods: BTreeMap<Key, Known>,
     uids: HashMap<Uid, Key>,
     listing: Option<Vec<SlimPod>>,
+    words: Words,
+}
+
+/// Words that all pods of a set use, each held once.
+#[derive(Debug, Default)]
+struct Words {
+    roles: BTreeSet<RoleName>,
+    members: BTreeSet<MemberName>,
+    owners: BTreeSet<Uid>,
+}
+
+impl Words {
+    fn share(&mut self, place: &mut Place, pod: &mut Pod, owner: &mut Option<Uid>) {
+        place.role = shared(&mut self.roles, &place.role);
+        pod.member = shared(&mut self.members, &pod.member);
+        *owner = owner.as_ref().map(|owner| shared(&mut self.owners, owner));
+    }
+}
+
+fn shared<T: Ord + Clone>(known: &mut BTreeSet<T>, word: &T) -> T {
+    if let Some(known) = known.get(word) {
+        return known.clone();
+    }
+    known.insert(word.clone());
+    word.clone()
 }
 
 /// A pod, and how it is known.
@@ -51,14 +77,19 @@ impl View {
     /// Name and last seen version of a pod.
     pub fn find(&self, uid: &Uid) -> Option<(&str, u64)> {
         let key = self.uids.get(uid)?;
-        self.pods.get(key).map(|known| (key.3.as_str(), known.version))
+        self.pods.get(key).map(|known| (&*key.3, known.version))
     }
 
     /// The watch, or the answer to a request, shows a pod. Returns whether it was news.
     pub fn see(&mut self, slim: &SlimPod, shown: bool, now: Time) -> bool {
-        let Some(place) = slim.place.clone() else { return false };
-        let key = (place, slim.pod.member.clone(), slim.pod.index, slim.name().to_owned());
-        let before = self.pods.get(&key);
+        let Some(mut place) = slim.place.clone() else { return false };
+        let (mut pod, mut owner) = (slim.pod.clone(), slim.owner.clone());
+        self.words.share(&mut place, &mut pod, &mut owner);
+        let key = (place, pod.member.clone(), pod.index, Arc::from(slim.name()));
+        let (key, before) = match self.pods.get_key_value(&key) {
+            Some((known, before)) => (known.clone(), Some(before)),
+            None => (key, None),
+        };
         let same = before.filter(|known| known.pod.uid == slim.pod.uid);
         let version = slim.version();
         if let Some(known) = before
@@ -73,12 +104,11 @@ impl View {
             }
             return false;
         }
-        let mut pod = slim.pod.clone();
         remember_readiness(&mut pod, same.map(|known| &known.pod), now);
         let deleting = same.is_some_and(|known| known.deleting) && !pod.terminating;
         pod.terminating |= deleting;
         let shown = shown || same.is_some_and(|known| known.shown);
-        let known = Known { pod, version, owner: slim.owner.clone(), shown, deleting };
+        let known = Known { pod, version, owner, shown, deleting };
         let news = before.is_none_or(|before| before.pod != known.pod);
         if let Some(old) = before.map(|known| known.pod.uid.clone()) {
             self.uids.remove(&old);
@@ -120,7 +150,7 @@ impl View {
             .pods
             .iter()
             .filter(|(_, known)| !known.shown && !known.pod.in_flight && missing(known))
-            .map(|(key, known)| (key.3.clone(), known.pod.uid.clone()))
+            .map(|(key, known)| (key.3.to_string(), known.pod.uid.clone()))
             .collect();
         for uid in &lost {
             self.gone(uid);
@@ -133,7 +163,7 @@ impl View {
 
     /// We are about to create a pod.
     pub fn creating(&mut self, place: Place, name: String, owner: &Uid, pod: Pod) {
-        let key = (place, pod.member.clone(), pod.index, name);
+        let key = (place, pod.member.clone(), pod.index, Arc::from(name));
         let pod = Pod { in_flight: true, ..pod };
         let owner = Some(owner.clone());
         self.pods.entry(key).or_insert(Known { pod, version: 0, owner, shown: false, deleting: false });
@@ -141,7 +171,7 @@ impl View {
 
     /// Nothing came of a create.
     pub fn not_created(&mut self, place: &Place, member: &MemberName, index: u32, name: &str) {
-        let key = (place.clone(), member.clone(), index, name.to_owned());
+        let key = (place.clone(), member.clone(), index, Arc::from(name));
         if self.pods.get(&key).is_some_and(|known| known.pod.in_flight) {
             self.pods.remove(&key);
         }

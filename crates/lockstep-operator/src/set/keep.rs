@@ -306,7 +306,7 @@ impl Keeper<'_> {
                     && pod.incarnation == gang.incarnation
                     && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key)
             })
-            .map(|((_, _, _, name), _)| name.clone())
+            .map(|((_, _, _, name), _)| name.to_string())
             .collect();
         for action in &plan.actions {
             let Action::Create(create) = action else { continue };
