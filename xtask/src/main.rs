@@ -1,6 +1,7 @@
 //! Chores of the project: `cargo xtask <chore>`.
 
 mod crdgen;
+mod figures;
 
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use lockstep_testkit::build::{Part, Programs};
 use lockstep_testkit::cluster::Builder;
 use lockstep_testkit::floor::Floor;
 use lockstep_testkit::{Cluster, say};
+
+use crate::figures::FiguresArgs;
 
 /// Chores of the project.
 #[derive(Debug, Parser)]
@@ -63,6 +66,10 @@ enum Chore {
         #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
         rounds: u32,
     },
+    /// Measure the operator on a real control plane, beside a raw client: writes, reaction, pace and memory.
+    ///
+    /// Builds everything in release. Figures of different runs or machines cannot be compared; ratios can.
+    Figures(FiguresArgs),
 }
 
 #[tokio::main]
@@ -86,6 +93,7 @@ async fn main() -> Result<()> {
             cluster(if gangs { builder.gangs() } else { builder }).await
         }
         Chore::Floor { pods, parallel, rounds } => floor(pods, parallel, rounds).await,
+        Chore::Figures(args) => figures::run(&args).await,
     }
 }
 

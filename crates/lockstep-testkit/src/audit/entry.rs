@@ -11,6 +11,8 @@ use crate::proxy::{Request, Verb};
 pub struct Entry {
     /// When it arrived.
     pub time: Timestamp,
+    /// When it was answered.
+    pub answered: Timestamp,
     /// Who asked, as the API server knows them.
     pub user: String,
     /// What was asked.
@@ -59,6 +61,7 @@ struct Line {
     #[serde(default)]
     response_status: Status,
     request_received_timestamp: MicroTime,
+    stage_timestamp: MicroTime,
 }
 
 #[derive(Deserialize, Default)]
@@ -97,7 +100,7 @@ impl Line {
             name: object.name,
             user_agent: self.user_agent,
         };
-        let time = self.request_received_timestamp.0;
-        Entry { time, user: self.user.username, request, status: self.response_status.code }
+        let (time, answered) = (self.request_received_timestamp.0, self.stage_timestamp.0);
+        Entry { time, answered, user: self.user.username, request, status: self.response_status.code }
     }
 }

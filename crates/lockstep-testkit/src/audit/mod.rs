@@ -82,7 +82,7 @@ impl Audit {
         Self::parse(&text).map_err(|(line, source)| AuditError::Line { path: path.to_owned(), line, source })
     }
 
-    fn parse(text: &[u8]) -> Result<Self, (usize, serde_json::Error)> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, (usize, serde_json::Error)> {
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines = text[..whole].split(|byte| *byte == b'\n').enumerate();
         let mut entries = Vec::new();
@@ -174,6 +174,7 @@ mod tests {
         assert_eq!((first.request.namespace.as_str(), first.request.name.as_str()), ("x", "web-0"));
         assert_eq!(first.request.user_agent, "lockstep/0.1 (linux)");
         assert_eq!(first.time.to_string(), "2026-01-01T00:00:01.123456Z");
+        assert_eq!(first.answered.to_string(), "2026-01-01T00:00:01.223456Z");
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! The figures as a table for people.
+
+use std::fmt;
+
+use super::{Figures, Memory, Reaction, Round, Spread};
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [before, after] = self.machine.load;
+        writeln!(f, "{} cores, load {before:.1} before and {after:.1} after\n", self.machine.cores)?;
+        if !self.rounds.is_empty() {
+            self.rounds(f)?;
+        }
+        self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
+        self.memory.iter().try_for_each(|memory| memory.lines(f))
+    }
+}
+
+impl Figures {
+    fn rounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = format!("{} PODS", self.pods);
+        writeln!(f, "{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
+        self.rounds.iter().try_for_each(|round| round.lines(f))?;
+        writeln!(f, "\nWRITES PER REPLACED POD")?;
+        for Round { writes, .. } in &self.rounds {
+            write!(f, "{:<34}{:>11.3}", "by the operator", writes.per_pod(self.pods))?;
+            write!(f, "   {} creates, {} deletes", writes.creates, writes.deletes)?;
+            writeln!(f, ", {} others; {} events, {} refused", writes.beside, writes.events, writes.refused)?;
+        }
+        Ok(())
+    }
+}
+
+impl Reaction {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = "MILLISECONDS TO ACT";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>9}", "P50", "P99", "LONGEST", "N")?;
+        spread(f, "ready to delete, operator", &self.ready)?;
+        spread(f, "ready to delete, floor", &self.floor_ready)?;
+        spread(f, "gone to create, operator", &self.gone)?;
+        spread(f, "gone to create, floor", &self.floor_gone)
+    }
+}
+
+impl Memory {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |kib: u64| kib as f64 / 1024.0;
+        let title = "MiB RESIDENT";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>12}", "IDLE", "1,000", "5,000", "PER 1,000")?;
+        let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
+        write!(f, "{:<34}{idle:>11.1}{few:>11.1}{many:>11.1}", "operator")?;
+        writeln!(f, "{:>12.2}", self.per_thousand() / 1024.0)
+    }
+}
+
+impl Round {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ours, floor) = (&self.operator, &self.floor);
+        let rows = [
+            ("created: last create answered", ours.create.creates, floor.create.creates),
+            ("created: all ready", ours.create.ready, floor.create.ready),
+            ("rolled, 10% at a time: all ready", ours.roll.ready, floor.roll.ready),
+        ];
+        for (what, ours, floor) in rows {
+            let ratio = ours / floor.max(f64::EPSILON);
+            writeln!(f, "{what:<34}{:>11}{:>11}{ratio:>9.2}", format!("{ours:.2}s"), format!("{floor:.2}s"))?;
+        }
+        Ok(())
+    }
+}
+
+fn spread(f: &mut fmt::Formatter<'_>, what: &str, spread: &Spread) -> fmt::Result {
+    let Spread { samples, p50, p99, longest } = spread;
+    writeln!(f, "{what:<34}{p50:>11.1}{p99:>11.1}{longest:>11.1}{samples:>9}")
+}

@@ -1,0 +1,121 @@
+//! `cargo xtask figures`: the operator's figures on a real control plane.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum, value_parser};
+use lockstep_testkit::figures::{Part, Settings, measure};
+use lockstep_testkit::say;
+use serde_json::Value;
+
+/// What is measured, and how it is shown.
+#[derive(Debug, Clone, Args)]
+pub struct FiguresArgs {
+    /// How many pods are created and rolled in each round.
+    #[arg(long, default_value_t = 1000, value_parser = value_parser!(u32).range(10..=10_000))]
+    pods: u32,
+    /// How many requests of the raw client are under way at a time.
+    #[arg(long, default_value_t = 64, value_parser = value_parser!(u32).range(1..=1000))]
+    parallel: u32,
+    /// How often creating and rolling are measured.
+    #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Only these figures.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Only>,
+    /// How the figures are shown.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// The operator's program, built as it is to be measured; nothing else is built then.
+    #[arg(long, hide = true)]
+    program: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Output {
+    /// For people.
+    Table,
+    /// For machines.
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Only {
+    /// Writes per replaced pod, and how long creating and rolling take.
+    Rounds,
+    /// How soon the operator acts.
+    Reaction,
+    /// What it holds in memory.
+    Memory,
+}
+
+impl From<Only> for Part {
+    fn from(only: Only) -> Self {
+        match only {
+            Only::Rounds => Self::Rounds,
+            Only::Reaction => Self::Reaction,
+            Only::Memory => Self::Memory,
+        }
+    }
+}
+
+/// Measures and shows.
+pub async fn run(args: &FiguresArgs) -> Result<()> {
+    let Some(program) = &args.program else { return run_in_release() };
+    let parts: Vec<Part> = args.only.iter().copied().map(Part::from).collect();
+    let settings = Settings {
+        parts: if parts.is_empty() { Part::ALL.to_vec() } else { parts },
+        program: program.clone(),
+        pods: args.pods,
+        parallel: args.parallel as usize,
+        rounds: args.rounds,
+    };
+    let figures = measure(&settings).await?;
+    match args.output {
+        Output::Table => print!("{figures}"),
+        Output::Json => println!("{}", serde_json::to_string_pretty(&figures)?),
+    }
+    Ok(())
+}
+
+/// The raw client and the kubelet stand-in are part of this program. Compared is what is compiled alike: both are
+/// built in release, and this command is run again there.
+fn run_in_release() -> Result<()> {
+    say("building lockstep and xtask in release");
+    let [lockstep, xtask] = build(["lockstep", "xtask"])?;
+    let status = Command::new(xtask)
+        .args(std::env::args_os().skip(1))
+        .arg("--program")
+        .arg(lockstep)
+        .status()
+        .context("cannot run xtask in release")?;
+    if !status.success() {
+        bail!("the measurement ended with {status}");
+    }
+    Ok(())
+}
+
+/// Builds the programs of packages, in one go so that what they share is compiled once, and says where they are.
+fn build<const N: usize>(packages: [&str; N]) -> Result<[PathBuf; N]> {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "--message-format=json"])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("cannot build {}: {}", packages.join(" and "), output.status);
+    }
+    let text = String::from_utf8(output.stdout).context("cargo does not write text")?;
+    let messages: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let program = |package: &str| {
+        let mut built = messages.iter().filter(|message| message["target"]["name"] == package);
+        built.find_map(|message| message["executable"].as_str().map(PathBuf::from))
+    };
+    let mut found = packages.map(|_| PathBuf::new());
+    for (package, found) in packages.iter().zip(&mut found) {
+        *found = program(package).with_context(|| format!("cargo does not say where {package} is"))?;
+    }
+    Ok(found)
+}
