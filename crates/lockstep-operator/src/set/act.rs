@@ -76,7 +76,7 @@ impl Actor {
             Kind::Status => {
                 self.saying = false;
                 match result {
-                    Ok(()) => drop(self.troubles.remove(&kind)),
+                    Ok(()) => self.said_well(),
                     Err(error) => self.not_said(error),
                 }
             }

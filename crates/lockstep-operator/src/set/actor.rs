@@ -66,6 +66,7 @@ pub struct Actor {
     pub(super) creates: Backoff,
     pub(super) deletes: Backoff,
     pub(super) upkeep: Backoff,
+    pub(super) statuses: Backoff,
     pub(super) troubles: BTreeMap<Kind, Trouble>,
     wake: Option<Time>,
 }
@@ -125,6 +126,7 @@ impl Actor {
             creates: Backoff::default(),
             deletes: Backoff::default(),
             upkeep: Backoff::default(),
+            statuses: Backoff::default(),
             troubles: BTreeMap::new(),
             wake: None,
         }
@@ -278,7 +280,8 @@ impl Actor {
         match kind {
             Kind::Create => self.creates.failed(now),
             Kind::Delete | Kind::Ungate => self.deletes.failed(now),
-            Kind::Upkeep | Kind::Status => self.upkeep.failed(now),
+            Kind::Upkeep => self.upkeep.failed(now),
+            Kind::Status => self.statuses.failed(now),
             Kind::Aside => return,
         }
         let reason = match kind {
@@ -290,7 +293,7 @@ impl Actor {
         self.context.metrics.action_failed(reason, error.word());
         let since = self.troubles.get(&kind).map_or(now, |known| known.since);
         self.troubles.insert(kind, Trouble { reason, message: error.to_string(), since });
-        for backoff in [self.creates, self.deletes, self.upkeep] {
+        for backoff in [self.creates, self.deletes, self.upkeep, self.statuses] {
             if let Some(until) = backoff.holds(now) {
                 self.wake_at(until);
             }

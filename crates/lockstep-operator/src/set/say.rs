@@ -28,8 +28,12 @@ const PERIOD: Duration = Duration::from_secs(1);
 impl Actor {
     /// Says where the set stands, now or a little later, while other things go on.
     pub(super) fn say(&mut self, wish: &Arc<Wish>, status: LockstepSetStatus) {
-        if status == self.said || self.saying || self.upkeep.holds(now()).is_some() {
+        if status == self.said || self.saying {
             return;
+        }
+        // Only a status that was refused holds back the next: what else is refused is what there is to say.
+        if let Some(until) = self.statuses.holds(now()) {
+            return self.wake_at(until);
         }
         let since = self.said_at.map(|at| at.elapsed());
         if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since))
@@ -66,7 +70,15 @@ impl Actor {
         }
         self.announce(&wish.set, status);
         self.begin(status);
-        write(&self.context.client, &self.handle, &latest, status).await
+        let written = write(&self.context.client, &self.handle, &latest, status).await?;
+        self.said_well();
+        Ok(written)
+    }
+
+    /// The status was written, or taken as outdated by a newer set.
+    pub(super) fn said_well(&mut self) {
+        self.statuses.succeeded();
+        self.troubles.remove(&Kind::Status);
     }
 
     /// The status could not be written: what stands in the API server counts again.
