@@ -357,10 +357,20 @@ fn ignore_missing<T>(deleted: Result<T, Error>, doing: impl FnOnce() -> String) 
     }
 }
 
-/// One pod per instance: its first.
+/// One pod per instance, its first, in group 0. An autoscaler multiplies the pods it finds by how busy they are and
+/// takes that for the new number, which counts in each group: with the pods of two groups it would ask for twice as
+/// many as are needed.
 fn scale_selector(set: &str, role: &lockstep_core::model::Role) -> String {
     let first = role.members.first().map(|member| member.name.as_str()).unwrap_or_default();
-    format!("{}={set},{}={},{}={first},{}=0", label::SET, label::ROLE, role.name, label::MEMBER, label::POD)
+    format!(
+        "{}={set},{}=0,{}={},{}={first},{}=0",
+        label::SET,
+        label::GROUP,
+        label::ROLE,
+        role.name,
+        label::MEMBER,
+        label::POD
+    )
 }
 
 /// The subdomains that pods of the set have: the set's name, or what its identity template says.
