@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use kube::runtime::events::Recorder;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::model::Spec;
 use lockstep_core::names::Uid;
@@ -24,7 +23,7 @@ use super::wish::{Checked, Wish};
 use crate::act::{ActError, Hand, SetRef};
 use crate::metrics::Metrics;
 use crate::observe::{Sources, snapshot};
-use crate::report::{Report, Trouble, invalid};
+use crate::report::{Herald, Report, Trouble, invalid};
 
 /// News that arrive together are looked at together.
 const GATHER: Duration = Duration::from_millis(2);
@@ -36,7 +35,7 @@ pub struct Context {
     /// Whether we still may write.
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Where events go.
-    pub events: Recorder,
+    pub events: Arc<Herald>,
     /// What is measured.
     pub metrics: Metrics,
     /// How many sets wait to be looked at.

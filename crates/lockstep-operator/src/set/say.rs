@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use kube::runtime::events::{Event, EventType};
 use kube::{Client, Error};
 use lockstep_api::status::{BlockedStatus, LockstepSetStatus};
 use lockstep_api::{API_VERSION, KIND, label};
@@ -20,7 +18,7 @@ use super::desk::Handle;
 use super::wish::{Wish, resource};
 use crate::act::{ActError, SetRef};
 use crate::metrics::RolloutOutcome;
-use crate::report::{Note, notes};
+use crate::report::notes;
 
 /// Statuses that only count on are written this far apart.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -124,11 +122,10 @@ impl Actor {
     /// Sends events for what has changed, in the words of the status.
     fn announce(&mut self, set: &SetRef, status: &LockstepSetStatus) {
         for note in notes(&self.said, status) {
-            let events = self.context.events.clone();
-            let reference = reference(set);
+            let (events, set) = (Arc::clone(&self.context.events), set.clone());
             self.jobs.spawn(async move {
-                let published = events.publish(&event(note), &reference).await;
-                let result = published.map_err(|error| ActError::of("send an event".to_owned(), error));
+                let told = events.tell(&set, &note).await;
+                let result = told.map_err(|error| ActError::of("send an event".to_owned(), error));
                 Done { kind: Kind::Aside, result }
             });
         }
@@ -174,25 +171,4 @@ async fn write(
     };
     handle.desk().take(Wish::read(&written));
     Ok(true)
-}
-
-fn reference(set: &SetRef) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(API_VERSION.to_owned()),
-        kind: Some(KIND.to_owned()),
-        namespace: Some(set.namespace.clone()),
-        name: Some(set.name.clone()),
-        uid: Some(set.uid.clone()),
-        ..ObjectReference::default()
-    }
-}
-
-fn event(note: Note) -> Event {
-    Event {
-        type_: if note.warning { EventType::Warning } else { EventType::Normal },
-        reason: note.reason,
-        note: Some(note.message),
-        action: "Rollout".to_owned(),
-        secondary: None,
-    }
 }
