@@ -50,7 +50,7 @@ pub struct RoleScaleSpec {
 pub struct RoleScaleStatus {
     /// Instances of the role in each group, as they are wished for now.
     pub replicas: u32,
-    /// Selects the role's pods, for autoscalers.
+    /// Selects the pods that an autoscaler measures, one for each instance of group 0.
     pub selector: String,
 }
 

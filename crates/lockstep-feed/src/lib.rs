@@ -62,7 +62,12 @@ where
                     return Some((event, feed));
                 }
                 Some(Err(error)) => {
-                    tracing::debug!(%error, "the watch stumbled");
+                    // Nobody mends that but a person, who must hear of it now and then.
+                    if is_forbidden(&error) && feed.errors.is_multiple_of(20) {
+                        tracing::warn!(%error, "not allowed to watch");
+                    } else {
+                        tracing::debug!(%error, "the watch stumbled");
+                    }
                     if must_start_over(&error) {
                         feed.stream = open(&feed.source);
                     }
@@ -84,6 +89,16 @@ where
 
 fn pause(errors: u32) -> Duration {
     PAUSE.saturating_mul(1u32.checked_shl(errors).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(kube::Error::Api(status))
+        | WatchStartFailed(kube::Error::Api(status))
+        | WatchFailed(kube::Error::Api(status)) => status.code == 403,
+        _ => false,
+    }
 }
 
 /// kube lists again by itself if the watch reports that its version is too old. If the server says so when the

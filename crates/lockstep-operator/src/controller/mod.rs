@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
-use kube::runtime::events::{Recorder, Reporter};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::metrics::Metrics;
+use crate::report::Herald;
 use crate::set::{Actor, Context, Handle};
 
 /// A set, by namespace and name.
@@ -77,8 +77,7 @@ pub async fn run(
     ready: impl FnOnce(),
 ) {
     let registry = Arc::<Registry>::default();
-    let reporter = Reporter { controller: "lockstep".to_owned(), instance: options.instance.clone() };
-    let events = Recorder::new(client.clone(), reporter);
+    let events = Arc::new(Herald::new(client.clone(), options.instance.clone()));
     let waiting = Arc::clone(&registry.waiting);
     let context = Arc::new(Context { client: client.clone(), sure, events, metrics, waiting });
     let mut watches = JoinSet::new();

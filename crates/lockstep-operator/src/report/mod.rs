@@ -2,7 +2,9 @@
 
 mod conditions;
 mod events;
+mod herald;
 mod status;
 
 pub use events::{Note, notes};
+pub use herald::Herald;
 pub use status::{Report, Trouble, invalid};

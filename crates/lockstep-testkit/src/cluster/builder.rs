@@ -33,6 +33,7 @@ pub struct Builder {
     nodes: Vec<NodeGroup>,
     kubelet: Options,
     our_own: bool,
+    flags: Vec<(Component, String)>,
 }
 
 impl Default for Builder {
@@ -44,6 +45,7 @@ impl Default for Builder {
             nodes: Vec::new(),
             kubelet: Options::default(),
             our_own: false,
+            flags: Vec::new(),
         }
     }
 }
@@ -72,6 +74,13 @@ impl Builder {
     /// the user's own such a test is skipped, loudly.
     pub fn our_own(mut self) -> Self {
         self.our_own = true;
+        self
+    }
+
+    /// Starts a component with one more flag. The cluster must be [of our own](Self::our_own): nobody else's is
+    /// started.
+    pub fn flag(mut self, component: Component, flag: &str) -> Self {
+        self.flags.push((component, flag.to_owned()));
         self
     }
 
@@ -140,14 +149,24 @@ impl Builder {
         }
         let authority = Authority::new("lockstep test")?;
         let ports = ports::free().map_err(ClusterError::file(Path::new("127.0.0.1")))?;
-        let setting = Setting { dir: &dir, ports, gangs: self.gangs, node_grace: self.node_grace };
+        let (gangs, node_grace, flags) = (self.gangs, self.node_grace, self.flags.clone());
+        let setting = Setting { dir: &dir, ports, gangs, node_grace, flags: &flags };
         let access = files::write(&setting, &authority)?;
         let client = access.client(AGENT).await?;
         let running = Mutex::new(BTreeMap::new());
-        let (gangs, node_grace) = (self.gangs, self.node_grace);
         let kubeconfig = dir.join("admin.kubeconfig");
-        let ours =
-            ControlPlane { supervisor, running, programs, authority, access, dir, ports, gangs, node_grace };
+        let ours = ControlPlane {
+            supervisor,
+            running,
+            programs,
+            authority,
+            access,
+            dir,
+            ports,
+            gangs,
+            node_grace,
+            flags,
+        };
         for component in [Component::Etcd, Component::ApiServer] {
             ours.start(component)?;
         }

@@ -64,6 +64,7 @@ pub(super) struct Setting<'a> {
     pub ports: Ports,
     pub gangs: bool,
     pub node_grace: Duration,
+    pub flags: &'a [(Component, String)],
 }
 
 /// Kubernetes' own gang scheduling.
@@ -72,12 +73,15 @@ const GANG_GATE: &str = "--feature-gates=GenericWorkload=true";
 impl Setting<'_> {
     /// The arguments of a component.
     pub fn arguments(&self, component: Component) -> Vec<String> {
-        match component {
+        let mut arguments = match component {
             Component::Etcd => self.etcd(),
             Component::ApiServer => self.api_server(),
             Component::ControllerManager => self.controller_manager(),
             Component::Scheduler => self.scheduler(),
-        }
+        };
+        let more = self.flags.iter().filter(|(of, _)| *of == component);
+        arguments.extend(more.map(|(_, flag)| flag.clone()));
+        arguments
     }
 
     fn file(&self, name: &str) -> String {

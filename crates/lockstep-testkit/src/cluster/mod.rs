@@ -140,6 +140,7 @@ struct ControlPlane {
     ports: Ports,
     gangs: bool,
     node_grace: Duration,
+    flags: Vec<(Component, String)>,
 }
 
 impl Cluster {
@@ -309,7 +310,13 @@ impl ControlPlane {
     }
 
     fn setting(&self) -> Setting<'_> {
-        Setting { dir: &self.dir, ports: self.ports, gangs: self.gangs, node_grace: self.node_grace }
+        Setting {
+            dir: &self.dir,
+            ports: self.ports,
+            gangs: self.gangs,
+            node_grace: self.node_grace,
+            flags: &self.flags,
+        }
     }
 
     fn start(&self, component: Component) -> Result<(), ClusterError> {

@@ -1,10 +1,11 @@
-//! Who the operator is, and what it may do: no more than it does.
+//! Who the operator is, and what it may do: no more than it does, as `tests/rights` sees to.
 
 use serde_json::{Value, json};
 
 use super::{CERTIFICATE, Installation, NAME, labelled};
 
 const READ: [&str; 3] = ["get", "list", "watch"];
+const FOLLOW: [&str; 2] = ["list", "watch"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The service account, its roles and what binds them to it.
@@ -36,35 +37,40 @@ pub(super) fn objects(installation: &Installation) -> Vec<Value> {
 fn everywhere() -> Vec<Value> {
     vec![
         rule("lockstep.dev", &["lockstepsets"], &READ),
-        rule("lockstep.dev", &["lockstepsets/status"], &["patch", "update"]),
+        rule("lockstep.dev", &["lockstepsets/status"], &["patch"]),
         // To own pods in a way that holds back the set's end until they are gone.
         rule("lockstep.dev", &["lockstepsets/finalizers"], &["update"]),
-        rule("lockstep.dev", &["rolescales"], &with(&["create", "patch", "delete"])),
+        rule("lockstep.dev", &["rolescales"], &and(&FOLLOW, &["create", "patch", "delete"])),
         rule("lockstep.dev", &["rolescales/status"], &["patch"]),
-        rule("", &["pods"], &with(&["create", "patch", "delete"])),
-        rule("", &["services"], &with(&["create", "patch"])),
+        rule("", &["pods"], &and(&READ, &["create", "patch", "delete"])),
+        rule("", &["services"], &and(&FOLLOW, &["create"])),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
-        rule("apps", &["controllerrevisions"], &with(&["create", "patch", "delete"])),
-        rule("scheduling.k8s.io", &["podgroups"], &with(&["create", "patch", "delete"])),
-        rule("scheduling.volcano.sh", &["podgroups"], &with(&["create", "patch", "delete"])),
-        rule("scheduler.grove.io", &["podgangs"], &with(&["create", "patch", "delete"])),
-        named("admissionregistration.k8s.io", "validatingwebhookconfigurations", NAME, &with(&["patch"])),
+        rule("apps", &["controllerrevisions"], &and(&READ, &["create", "patch", "delete"])),
+        rule("scheduling.k8s.io", &["podgroups"], &and(&FOLLOW, &["create", "patch", "delete"])),
+        rule("scheduling.volcano.sh", &["podgroups"], &and(&FOLLOW, &["create", "patch", "delete"])),
+        rule("scheduler.grove.io", &["podgangs"], &and(&FOLLOW, &["create", "patch", "delete"])),
+        named(
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations",
+            NAME,
+            &and(&READ, &["patch"]),
+        ),
     ]
 }
 
 /// In the operator's own namespace. What is to be created has no name yet that a rule could name.
 fn at_home() -> Vec<Value> {
     vec![
-        named("coordination.k8s.io", "leases", NAME, &with(&["update"])),
+        named("coordination.k8s.io", "leases", NAME, &["get", "watch", "update"]),
         rule("coordination.k8s.io", &["leases"], &["create"]),
-        named("", "secrets", CERTIFICATE, &with(&["update"])),
+        named("", "secrets", CERTIFICATE, &and(&READ, &["update"])),
         rule("", &["secrets"], &["create"]),
     ]
 }
 
-/// Reading, and more.
-fn with(more: &[&'static str]) -> Vec<&'static str> {
-    READ.iter().chain(more).copied().collect()
+/// These, and more.
+fn and(some: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
+    some.iter().chain(more).copied().collect()
 }
 
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {

@@ -99,6 +99,8 @@ fn container(installation: &Installation) -> Value {
             format!("--health-address=0.0.0.0:{HEALTH_PORT}"),
             "--log-format=json",
         ],
+        // Its name in the Lease and on events.
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "ports": [
             {"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
             {"name": "http", "containerPort": HEALTH_PORT, "protocol": "TCP"},

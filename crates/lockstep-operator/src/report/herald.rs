@@ -1,0 +1,138 @@
+//! Sending events. What is said again in the same words within a while counts on, and is not told anew.
+//!
+//! kube's own recorder goes by the reason alone: of two steps it would tell the first one twice.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Client, Error};
+use lockstep_api::{API_VERSION, KIND};
+use serde_json::json;
+
+use super::Note;
+use crate::act::SetRef;
+
+/// The name under which events are reported.
+const CONTROLLER: &str = "lockstep";
+
+/// How long an event is remembered, as Kubernetes' own recorders do.
+const REMEMBERED: SignedDuration = SignedDuration::from_mins(6);
+
+/// An API server takes no longer note than this, in bytes.
+const LONGEST: usize = 1024;
+
+/// What makes two events one: the set, the reason and the words.
+type Key = (String, String, String);
+
+/// An event that stands.
+#[derive(Debug, Clone)]
+struct Told {
+    name: String,
+    count: i32,
+    at: Timestamp,
+}
+
+/// Sends events about sets.
+pub struct Herald {
+    client: Client,
+    instance: String,
+    told: Mutex<HashMap<Key, Told>>,
+}
+
+impl Herald {
+    /// A herald who reports as this replica.
+    pub fn new(client: Client, instance: Option<String>) -> Self {
+        Self { client, instance: instance.unwrap_or_else(|| CONTROLLER.to_owned()), told: Mutex::default() }
+    }
+
+    /// Tells something about a set.
+    pub async fn tell(&self, set: &SetRef, note: &Note) -> Result<(), Error> {
+        let key = (set.uid.clone(), note.reason.clone(), note.message.clone());
+        let now = Timestamp::now();
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &set.namespace);
+        if let Some(Told { name, count, .. }) = self.again(&key, now) {
+            let series = json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}});
+            match events.patch(&name, &PatchParams::default(), &Patch::Merge(&series)).await {
+                // The API server does not keep events for long.
+                Err(Error::Api(status)) if status.code == 404 => {}
+                answer => return answer.map(drop),
+            }
+        }
+        let name = format!("{}.{:x}", set.name, now.as_nanosecond());
+        events.create(&PostParams::default(), &self.event(set, note, &name, now)).await?;
+        self.told().insert(key, Told { name, count: 1, at: now });
+        Ok(())
+    }
+
+    fn told(&self) -> MutexGuard<'_, HashMap<Key, Told>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts on, if it was told before and not long ago.
+    fn again(&self, key: &Key, now: Timestamp) -> Option<Told> {
+        let mut told = self.told();
+        told.retain(|_, told| now.duration_since(told.at) < REMEMBERED);
+        let known = told.get_mut(key)?;
+        known.count = known.count.saturating_add(1);
+        known.at = now;
+        Some(known.clone())
+    }
+
+    fn event(&self, set: &SetRef, note: &Note, name: &str, now: Timestamp) -> Event {
+        let kind = if note.warning { "Warning" } else { "Normal" };
+        Event {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some(set.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+            action: Some("Rollout".to_owned()),
+            event_time: Some(MicroTime(now)),
+            note: Some(shortened(&note.message)),
+            reason: Some(note.reason.clone()),
+            regarding: Some(reference(set)),
+            reporting_controller: Some(CONTROLLER.to_owned()),
+            reporting_instance: Some(self.instance.clone()),
+            type_: Some(kind.to_owned()),
+            ..Event::default()
+        }
+    }
+}
+
+fn reference(set: &SetRef) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(API_VERSION.to_owned()),
+        kind: Some(KIND.to_owned()),
+        namespace: Some(set.namespace.clone()),
+        name: Some(set.name.clone()),
+        uid: Some(set.uid.clone()),
+        ..ObjectReference::default()
+    }
+}
+
+/// As much of a message as an event can hold.
+fn shortened(message: &str) -> String {
+    if message.len() <= LONGEST {
+        return message.to_owned();
+    }
+    let end = message.floor_char_boundary(LONGEST - '…'.len_utf8());
+    format!("{}…", &message[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_fits_whatever_was_said() {
+        assert_eq!(shortened("short"), "short");
+        let long = shortened(&"ü".repeat(2000));
+        assert!(long.len() <= LONGEST && long.len() > LONGEST - 4, "{}", long.len());
+        assert!(long.ends_with("ü…"));
+    }
+}
