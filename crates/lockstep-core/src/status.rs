@@ -287,7 +287,9 @@ impl Draft<'_> {
             *best = Best { started: best.started, pauses: fresh.pauses.max(best.pauses), ..fresh };
         }
         best.eligible = fresh.eligible;
-        if best.waiting || waiting {
+        // Time spent waiting on purpose does not count. Only its end is noted: a set that waits for weeks has
+        // nothing new to remember.
+        if best.waiting && !waiting {
             best.since = now;
         }
         best.waiting = waiting;

@@ -41,6 +41,18 @@ pub enum ActError {
 }
 
 impl ActError {
+    /// Whether it says nothing of the object in particular: no quota, no rights, nobody answers. A webhook that
+    /// denies one object may let another pass.
+    pub fn is_at_large(&self) -> bool {
+        match self {
+            Self::Unknown { .. } | Self::NotLeader => true,
+            Self::Refused { code, message, .. } => {
+                *code >= 500 || (*code == 403 && !message.contains("denied the request"))
+            }
+            Self::NameTaken { .. } => false,
+        }
+    }
+
     /// What went wrong, in one word.
     pub fn word(&self) -> &'static str {
         match self {

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use super::{ControllerOptions, Key, Registry, sets};
 use crate::act::{Hand, gang_resource};
 use crate::observe::{History, SlimPod};
-use crate::set::{Desk, GangKnown, read_scale, resource};
+use crate::set::{Desk, GangKnown, find_out, read_scale, resource};
 
 /// Starts all watches and waits until each has shown what is there.
 pub async fn start(
@@ -48,7 +48,7 @@ pub async fn start(
         if let Some(resource) = gang_resource(scheduler)
             && is_served(client, &resource).await
         {
-            begin(owned(dynamic(client, namespace, &resource), registry(), Gangs));
+            begin(owned(dynamic(client, namespace, &resource), registry(), Gangs(scheduler)));
         }
     }
     begin(sets::watch(dynamic(client, namespace, &resource()), registry()));
@@ -146,7 +146,7 @@ fn list_is_done(client: &Client, registry: &Registry) {
         let hand = Hand::new(client.clone(), &namespace);
         tokio::spawn(async move {
             for (name, uid) in doubtful {
-                if let Ok(found) = hand.get(&name).await {
+                if let Ok(found) = find_out(&hand, &name).await {
                     handle.change(|desk| settle(desk, &uid, found.as_deref()));
                 }
             }
@@ -266,12 +266,13 @@ impl Shelf<RoleScale> for Scales {
     }
 }
 
+/// Gangs of one scheduler.
 #[derive(Clone, Copy)]
-struct Gangs;
+struct Gangs(GangScheduler);
 
 impl Shelf<DynamicObject> for Gangs {
     fn put(self, desk: &mut Desk, object: &DynamicObject) -> bool {
-        let gang = read_gang(object);
+        let gang = read_gang(self.0, object);
         desk.gangs.insert(object.name_any(), gang.clone()).is_none_or(|before| before != gang)
     }
 
@@ -280,11 +281,11 @@ impl Shelf<DynamicObject> for Gangs {
     }
 
     fn keep(self, desk: &mut Desk, listed: &HashSet<String>) {
-        desk.gangs.retain(|name, _| listed.contains(name));
+        desk.gangs.retain(|name, gang| gang.scheduler != self.0 || listed.contains(name));
     }
 }
 
-fn read_gang(object: &DynamicObject) -> GangKnown {
+fn read_gang(scheduler: GangScheduler, object: &DynamicObject) -> GangKnown {
     let number = |key| object.labels().get(key).and_then(|text| text.parse().ok()).unwrap_or_default();
     let conditions = object.data.pointer("/status/conditions").and_then(|value| value.as_array());
     let placed = conditions
@@ -292,6 +293,7 @@ fn read_gang(object: &DynamicObject) -> GangKnown {
         .flatten()
         .any(|condition| condition["type"] == "PodGroupInitiallyScheduled" && condition["status"] == "True");
     GangKnown {
+        scheduler,
         group: number(label::GROUP),
         incarnation: number(label::INCARNATION),
         base: object.labels().get(label::GANG).is_some_and(|gang| gang.starts_with("base-")),

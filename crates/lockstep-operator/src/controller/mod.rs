@@ -4,8 +4,10 @@ mod feeds;
 mod sets;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::Vacant;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use kube::Client;
 use tokio::sync::Notify;
@@ -83,8 +85,8 @@ pub async fn run(
     let mut watches = JoinSet::new();
     feeds::start(&client, &options, &registry, &mut watches).await;
     ready();
-    let mut actors: JoinSet<Key> = JoinSet::new();
-    let mut running: HashMap<Key, ()> = HashMap::new();
+    let mut actors: JoinSet<()> = JoinSet::new();
+    let mut running: HashMap<Key, tokio::task::Id> = HashMap::new();
     loop {
         for (key, handle) in registry.all() {
             let wish = handle.desk().wish.clone();
@@ -94,26 +96,31 @@ pub async fn run(
                 }
                 continue;
             };
-            if running.insert(key.clone(), ()).is_none() {
+            if let Vacant(free) = running.entry(key) {
                 let actor = Actor::new(Arc::clone(&context), handle, &wish);
-                actors.spawn(async move {
-                    actor.run().await;
-                    key
-                });
+                free.insert(actors.spawn(actor.run()).id());
             }
         }
         tokio::select! {
             () = registry.appeared.notified() => {}
-            Some(ended) = actors.join_next() => match ended {
-                Ok(key) => drop(running.remove(&key)),
-                // An actor that panicked is started anew; which one it was, nobody says.
-                Err(error) => {
-                    tracing::error!(%error, "an actor broke down");
-                    actors.abort_all();
-                    while actors.join_next().await.is_some() {}
-                    running.clear();
-                }
-            },
+            Some(ended) = actors.join_next_with_id() => {
+                let id = match ended {
+                    Ok((id, ())) => id,
+                    Err(error) => {
+                        tracing::error!(%error, "an actor broke down and is started anew");
+                        tokio::time::sleep(BREATH).await;
+                        error.id()
+                    }
+                };
+                running.retain(|_, other| *other != id);
+            }
+            _ = watches.join_next() => {
+                tracing::error!("a watch broke down");
+                return;
+            }
         }
     }
 }
+
+/// How long to wait before an actor that broke down is started anew.
+const BREATH: Duration = Duration::from_secs(1);

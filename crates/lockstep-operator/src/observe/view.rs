@@ -3,16 +3,18 @@
 //!
 //! A plan is made on this and on nothing else, so that no slot is filled twice and nothing is paid for twice.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
-use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::names::{MemberName, RoleName, Uid};
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
 use super::pod::{Place, SlimPod};
 
 /// Pods by where they stand; the name tells apart two in one place.
-pub type Key = (Place, MemberName, u32, String);
+pub type Key = (Place, MemberName, u32, Arc<str>);
 
 /// The pods of one set.
 #[derive(Debug, Default)]
@@ -21,6 +23,31 @@ pub struct View {
     uids: HashMap<Uid, Key>,
     buried: Graves,
     listing: Option<Vec<SlimPod>>,
+    words: Words,
+}
+
+/// Words that all pods of a set use, each held once.
+#[derive(Debug, Default)]
+struct Words {
+    roles: BTreeSet<RoleName>,
+    members: BTreeSet<MemberName>,
+    owners: BTreeSet<Uid>,
+}
+
+impl Words {
+    fn share(&mut self, place: &mut Place, pod: &mut Pod, owner: &mut Option<Uid>) {
+        place.role = shared(&mut self.roles, &place.role);
+        pod.member = shared(&mut self.members, &pod.member);
+        *owner = owner.as_ref().map(|owner| shared(&mut self.owners, owner));
+    }
+}
+
+fn shared<T: Ord + Clone>(known: &mut BTreeSet<T>, word: &T) -> T {
+    if let Some(known) = known.get(word) {
+        return known.clone();
+    }
+    known.insert(word.clone());
+    word.clone()
 }
 
 /// Pods that are gone for good. The answer to a request may arrive after the watch has shown its pod's end, and must
@@ -45,6 +72,12 @@ impl Graves {
             self.all.remove(&oldest);
         }
     }
+
+    fn unearth(&mut self, uid: &Uid) {
+        if self.all.remove(uid) {
+            self.order.retain(|other| other != uid);
+        }
+    }
 }
 
 /// A pod, and how it is known.
@@ -60,6 +93,8 @@ pub struct Known {
     shown: bool,
     /// We asked for its deletion, and it has not been seen terminating yet.
     deleting: bool,
+    /// Its version, and whether it was ready, when it was last planned on.
+    planned: (u64, bool),
 }
 
 impl View {
@@ -76,17 +111,25 @@ impl View {
     /// Name and last seen version of a pod.
     pub fn find(&self, uid: &Uid) -> Option<(&str, u64)> {
         let key = self.uids.get(uid)?;
-        self.pods.get(key).map(|known| (key.3.as_str(), known.version))
+        self.pods.get(key).map(|known| (&*key.3, known.version))
     }
 
     /// The watch, or the answer to a request, shows a pod. Returns whether it was news.
     pub fn see(&mut self, slim: &SlimPod, shown: bool, now: Time) -> bool {
-        let Some(place) = slim.place.clone() else { return false };
-        if self.buried.all.contains(&slim.pod.uid) {
+        let Some(mut place) = slim.place.clone() else { return false };
+        if shown {
+            // The watch tells things in order: what it shows again is there again.
+            self.buried.unearth(&slim.pod.uid);
+        } else if self.buried.all.contains(&slim.pod.uid) {
             return false;
         }
-        let key = (place, slim.pod.member.clone(), slim.pod.index, slim.name().to_owned());
-        let before = self.pods.get(&key);
+        let (mut pod, mut owner) = (slim.pod.clone(), slim.owner.clone());
+        self.words.share(&mut place, &mut pod, &mut owner);
+        let key = (place, pod.member.clone(), pod.index, Arc::from(slim.name()));
+        let (key, before) = match self.pods.get_key_value(&key) {
+            Some((known, before)) => (known.clone(), Some(before)),
+            None => (key, None),
+        };
         let same = before.filter(|known| known.pod.uid == slim.pod.uid);
         let version = slim.version();
         if let Some(known) = before
@@ -101,12 +144,12 @@ impl View {
             }
             return false;
         }
-        let mut pod = slim.pod.clone();
         remember_times(&mut pod, same.map(|known| &known.pod), now);
         let deleting = same.is_some_and(|known| known.deleting) && !pod.terminating;
         pod.terminating |= deleting;
         let shown = shown || same.is_some_and(|known| known.shown);
-        let known = Known { pod, version, owner: slim.owner.clone(), shown, deleting };
+        let planned = same.map_or((0, false), |known| known.planned);
+        let known = Known { pod, version, owner, shown, deleting, planned };
         let news = before.is_none_or(|before| before.pod != known.pod);
         if let Some(old) = before.map(|known| known.pod.uid.clone()) {
             self.uids.remove(&old);
@@ -149,7 +192,7 @@ impl View {
             .pods
             .iter()
             .filter(|(_, known)| !known.shown && !known.pod.in_flight && missing(known))
-            .map(|(key, known)| (key.3.clone(), known.pod.uid.clone()))
+            .map(|(key, known)| (key.3.to_string(), known.pod.uid.clone()))
             .collect();
         for uid in &lost {
             self.gone(uid);
@@ -160,17 +203,56 @@ impl View {
         doubtful
     }
 
-    /// We are about to create a pod.
-    pub fn creating(&mut self, place: Place, name: String, owner: &Uid, pod: Pod) {
-        let key = (place, pod.member.clone(), pod.index, name);
+    /// We are about to create a pod. Returns whether its place is free; if not, what stands there is not ours to
+    /// move.
+    pub fn creating(&mut self, place: Place, name: &str, owner: &Uid, pod: Pod) -> bool {
+        let key = (place, pod.member.clone(), pod.index, Arc::from(name));
         let pod = Pod { in_flight: true, ..pod };
         let owner = Some(owner.clone());
-        self.pods.entry(key).or_insert(Known { pod, version: 0, owner, shown: false, deleting: false });
+        let planned = (0, false);
+        match self.pods.entry(key) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(free) => {
+                free.insert(Known { pod, version: 0, owner, shown: false, deleting: false, planned });
+                true
+            }
+        }
+    }
+
+    /// Whether a pod of this name is there and belongs to somebody else.
+    pub fn is_foreign(
+        &self,
+        place: &Place,
+        member: &MemberName,
+        index: u32,
+        name: &str,
+        owner: &Uid,
+    ) -> bool {
+        let key = (place.clone(), member.clone(), index, Arc::from(name));
+        self.pods.get(&key).is_some_and(|known| known.owner.as_ref() != Some(owner))
+    }
+
+    /// Whether this pod stands in this place.
+    pub fn stands(&self, place: &Place, name: &str, uid: &Uid) -> bool {
+        self.uids.get(uid).is_some_and(|(where_, _, _, called)| where_ == place && **called == *name)
+    }
+
+    /// A plan is about to be made on what is known now.
+    pub fn mark(&mut self) {
+        for known in self.pods.values_mut() {
+            known.planned = (known.version, known.pod.is_ready());
+        }
+    }
+
+    /// Name, version and readiness of a pod when it was last planned on.
+    pub fn planned(&self, uid: &Uid) -> Option<(&str, u64, bool)> {
+        let key = self.uids.get(uid)?;
+        self.pods.get(key).map(|known| (&*key.3, known.planned.0, known.planned.1))
     }
 
     /// Nothing came of a create.
     pub fn not_created(&mut self, place: &Place, member: &MemberName, index: u32, name: &str) {
-        let key = (place.clone(), member.clone(), index, name.to_owned());
+        let key = (place.clone(), member.clone(), index, Arc::from(name));
         if self.pods.get(&key).is_some_and(|known| known.pod.in_flight) {
             self.pods.remove(&key);
         }
@@ -184,12 +266,6 @@ impl View {
             known.pod.terminating = true;
             known.deleting = true;
         }
-    }
-
-    /// Whether a pod is ready, as far as is known.
-    pub fn is_ready(&self, uid: &Uid) -> bool {
-        let known = self.uids.get(uid).and_then(|key| self.pods.get(key));
-        known.is_some_and(|known| known.pod.is_ready())
     }
 
     /// We are about to lift the gate of a pod.
@@ -284,7 +360,7 @@ mod tests {
 
     fn creating(view: &mut View) {
         let pod = Pod { member: "web".into(), ..Pod::default() };
-        view.creating(place(), "llama-0-web-0".into(), &Uid::new("set"), pod);
+        assert!(view.creating(place(), "llama-0-web-0", &Uid::new("set"), pod));
     }
 
     #[test]
@@ -322,6 +398,35 @@ mod tests {
         assert!(!view.see(&told("a", 6, false, true), false, at(2)));
         assert!(!view.see(&told("a", 5, false, false), false, at(2)));
         assert!(view.is_empty());
+    }
+
+    #[test]
+    fn a_pod_that_lost_its_label_and_got_it_back_is_there_again() {
+        let mut view = View::default();
+        view.see(&told("a", 5, true, false), true, at(6));
+        view.gone(&Uid::new("a"));
+        assert!(view.see(&told("a", 7, true, false), true, at(8)));
+        assert_eq!(shown(&view), ["a ready"]);
+    }
+
+    #[test]
+    fn a_place_that_somebody_else_holds_is_not_ours_to_fill() {
+        let mut view = View::default();
+        view.see(&told("a", 5, true, false), true, at(6));
+        let (member, other) = ("web".into(), Uid::new("another set"));
+        let pod = Pod { member: "web".into(), ..Pod::default() };
+        assert!(!view.creating(place(), "llama-0-web-0", &other, pod));
+        assert!(view.is_foreign(&place(), &member, 0, "llama-0-web-0", &other));
+        assert!(!view.is_foreign(&place(), &member, 0, "llama-0-web-0", &Uid::new("set")));
+    }
+
+    #[test]
+    fn what_was_planned_on_is_remembered_though_the_pod_moves_on() {
+        let mut view = View::default();
+        view.see(&told("a", 5, false, false), true, at(1));
+        view.mark();
+        view.see(&told("a", 6, true, false), true, at(5));
+        assert_eq!(view.planned(&Uid::new("a")), Some(("llama-0-web-0", 5, false)));
     }
 
     #[test]

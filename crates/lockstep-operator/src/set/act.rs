@@ -1,53 +1,89 @@
 //! Carrying a plan out: each action becomes a write that the view already counts with.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::future::join_all;
+use lockstep_api::stored::Content;
 use lockstep_core::model::Spec;
-use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::names::RoleName;
 use lockstep_core::plan::{Action, Create, Delete, Plan, PodSlot, Ungate};
+use lockstep_core::revision::Revision;
 use lockstep_core::snapshot::Pod;
 use serde_json::Value;
 
 use super::actor::{Actor, Done, now};
-use super::desk::Handle;
 use super::keep::Keeper;
 use super::pace::Topic;
 use super::wish::Wish;
-use crate::act::{ActError, Answer, Blueprint, Hand};
+use super::writes::{Doomed, Pledge, Undo, delete_all, in_time, patiently};
+use crate::act::{ActError, Answer, Blueprint, SetRef, pod_name};
 use crate::observe::{Place, SlimPod};
 
-/// A request that is not answered for so long is not waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What pods of one role and revision are built from. All writes that wait share it, and each pod is built when its
+/// turn has come.
+struct Materials {
+    set: SetRef,
+    spec: Arc<Spec>,
+    content: Content,
+}
 
-/// How long to wait before asking again what became of a write.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
+impl Materials {
+    fn pod(&self, create: &Create, slot: &PodSlot) -> Option<Value> {
+        let Self { set, spec, content } = self;
+        Blueprint { set, spec, content }.pod(create, slot)
+    }
+}
+
+/// The materials one plan needs; nothing for a revision that is not stored.
+struct Stock {
+    set: SetRef,
+    spec: Arc<Spec>,
+    found: BTreeMap<(RoleName, Revision), Option<Arc<Materials>>>,
+}
 
 impl Actor {
     /// Carries a plan out.
-    pub(super) async fn act(&mut self, wish: &Wish, spec: &Spec, plan: &Plan) {
+    pub(super) async fn act(&mut self, wish: &Wish, spec: &Arc<Spec>, plan: &Plan) {
+        self.forget_other_topics(plan);
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
-        if let Err(error) = keeper.gangs(spec.gang.scheduler, plan).await {
+        if let Err(error) = in_time("write gangs", keeper.gangs(spec.gang.scheduler, plan)).await {
             self.failed(Topic::Upkeep, error);
             return;
         }
+        let mut stock = Stock { set: wish.set.clone(), spec: Arc::clone(spec), found: BTreeMap::new() };
         for action in &plan.actions {
+            if !self.may(&topic_of(action)) {
+                continue;
+            }
             match action {
-                Action::Create(create) if self.may(&Topic::Create(create.of.role.clone())) => {
-                    self.create(wish, spec, create);
-                }
-                Action::Delete(delete) if self.may(&Topic::Delete) => self.delete(delete),
-                Action::Ungate(ungate) if self.may(&Topic::Ungate) => self.ungate(ungate),
-                _ => {}
+                Action::Create(create) => self.create(&mut stock, create),
+                Action::Delete(delete) => self.delete(delete),
+                Action::Ungate(ungate) => self.ungate(ungate),
             }
         }
         self.start_jobs();
     }
 
+    /// What nobody wants to do any more is no trouble any more.
+    fn forget_other_topics(&mut self, plan: &Plan) {
+        if self.troubles.is_empty() {
+            return;
+        }
+        let mut wanted: BTreeSet<Topic> = plan.actions.iter().map(topic_of).collect();
+        wanted.extend(plan.actions.iter().map(|action| topic_of(action).at_large()));
+        let creates = wanted.iter().any(|topic| matches!(topic, Topic::Create(_)));
+        let stays = |topic: &Topic| match topic {
+            Topic::Name(_) => creates,
+            Topic::Upkeep | Topic::Status | Topic::Aside => true,
+            other => wanted.contains(other),
+        };
+        self.troubles.retain(|topic, _| stays(topic));
+        self.backoffs.retain(|topic, _| stays(topic));
+    }
+
     /// Whether a write of this topic may be tried now; if not, it is looked at again when it may.
     fn may(&mut self, topic: &Topic) -> bool {
-        let until = self.backoffs.get(topic).and_then(|backoff| backoff.holds(now()));
+        let until = self.holds(topic).max(self.holds(&topic.at_large()));
         if let Some(until) = until {
             self.wake_at(until);
         }
@@ -69,18 +105,6 @@ impl Actor {
             return;
         };
         match topic {
-            Topic::Create(_) | Topic::Name(_) | Topic::Delete | Topic::Ungate => {
-                let taken = matches!(topic, Topic::Name(_));
-                self.pace.ended(result.is_ok() || taken);
-                match result {
-                    Ok(()) => self.succeeded(&topic),
-                    Err(error) => {
-                        self.pace.drop_all(&topic);
-                        self.failed(topic, error);
-                    }
-                }
-                self.start_jobs();
-            }
             Topic::Status => {
                 self.saying = false;
                 match result {
@@ -93,88 +117,113 @@ impl Actor {
                     tracing::debug!(%error, "a write beside the pods failed");
                 }
             }
+            _ => {
+                self.pace.ended(!matches!(&result, Err(error) if error.is_at_large()));
+                match result {
+                    Ok(()) => self.succeeded(&topic),
+                    Err(error) => {
+                        let topic = if error.is_at_large() { topic.at_large() } else { topic };
+                        self.pace.drop_all(&topic);
+                        self.failed(topic, error);
+                    }
+                }
+                self.start_jobs();
+            }
         }
     }
 
     pub(super) fn succeeded(&mut self, topic: &Topic) {
-        self.backoffs.remove(topic);
-        self.troubles.remove(topic);
-    }
-
-    fn create(&mut self, wish: &Wish, spec: &Spec, create: &Create) {
-        let stored = {
-            let desk = self.handle.desk();
-            let role = desk.history.role(&create.of.role, create.revision);
-            role.map(|role| role.content())
-        };
-        let content = match stored {
-            Some(Ok(content)) => content,
-            Some(Err(_)) | None => {
-                let doing = format!("build a pod of role {}", create.of.role);
-                let message = format!("revision {} is not stored", create.revision);
-                self.failed(
-                    Topic::Create(create.of.role.clone()),
-                    ActError::Refused { doing, code: 404, message },
-                );
-                return;
-            }
-        };
-        let blueprint = Blueprint { set: &wish.set, spec, content: &content };
-        for slot in &create.pods {
-            let name = crate::act::pod_name(&wish.set.name, &content, create, slot);
-            let Some(pod) = blueprint.pod(create, slot) else { continue };
-            if !self.may(&Topic::Name(name.clone())) {
-                continue;
-            }
-            self.create_pod(create, slot, name, pod);
+        for topic in [topic, &topic.at_large()] {
+            self.backoffs.remove(topic);
+            self.troubles.remove(topic);
         }
     }
 
-    fn create_pod(&mut self, create: &Create, slot: &PodSlot, name: String, body: Value) {
+    fn create(&mut self, stock: &mut Stock, create: &Create) {
+        let key = (create.of.role.clone(), create.revision);
+        let found = stock.found.entry(key).or_insert_with(|| {
+            let desk = self.handle.desk();
+            let content = desk.history.role(&create.of.role, create.revision)?.content().ok()?;
+            let (set, spec) = (stock.set.clone(), Arc::clone(&stock.spec));
+            Some(Arc::new(Materials { set, spec, content }))
+        });
+        let Some(materials) = found.clone() else {
+            let doing = format!("build a pod of role {}", create.of.role);
+            let message = format!("revision {} is not stored", create.revision);
+            self.failed(Topic::Create(create.of.clone()), ActError::Refused { doing, code: 404, message });
+            return;
+        };
+        let create = Arc::new(create.clone());
+        for slot in &create.pods {
+            let name = pod_name(&materials.set.name, &materials.content, &create, slot);
+            if self.may(&Topic::Name(name.clone())) {
+                self.create_pod(&materials, &create, slot, name);
+            }
+        }
+    }
+
+    fn create_pod(&mut self, materials: &Arc<Materials>, create: &Arc<Create>, slot: &PodSlot, name: String) {
         let of = &create.of;
         let place = Place { group: of.group, role: of.role.clone(), instance: of.instance };
-        let pod = Pod {
+        let pod = in_flight(create, slot);
+        let (free, foreign) = {
+            let mut desk = self.handle.desk();
+            let free = desk.view.creating(place.clone(), &name, &self.owner, pod);
+            (free, !free && desk.view.is_foreign(&place, &slot.member, slot.index, &name, &self.owner))
+        };
+        if foreign {
+            // The watch tells when it is gone.
+            self.in_the_way(name.clone());
+        }
+        if !free {
+            return;
+        }
+        let undo = Undo::Create {
+            place: place.clone(),
             member: slot.member.clone(),
             index: slot.index,
-            revision: create.revision,
-            set_revision: create.set_revision,
-            incarnation: create.incarnation,
-            created: now(),
-            gated: create.gated,
-            gang: create.gang.as_ref().map(|gang| gang.to_string().as_str().into()),
-            ..Pod::default()
+            name: name.clone(),
         };
-        self.handle.desk().view.creating(place.clone(), name.clone(), &self.owner, pod);
-        let undo = Undo::Create { place, member: slot.member.clone(), index: slot.index, name: name.clone() };
-        let mut pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
-        let (hand, owner, role) = (self.hand.clone(), self.owner.clone(), of.role.clone());
-        let sure = Arc::clone(&self.context.sure);
-        let topic = Topic::Create(of.role.clone());
-        let job = Box::pin(async move {
-            let topic = Topic::Create(role);
-            if !sure() {
-                return Done { topic, result: Err(ActError::NotLeader) };
-            }
-            let answer = patiently(&name, hand.create(&owner, &name, &body)).await;
-            let answer = match answer {
-                Err(ActError::Unknown { .. }) => find_out(&hand, &name).await,
-                answer => answer,
-            };
-            match answer {
-                Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
-                    pledge.keep();
-                    pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
-                    Done { topic, result: Ok(()) }
+        let mut pledge = Pledge::new(&self.handle, undo);
+        let (hand, owner, sure) = (self.hand.clone(), self.owner.clone(), Arc::clone(&self.context.sure));
+        let (materials, create, slot) = (Arc::clone(materials), Arc::clone(create), slot.clone());
+        let topic = Topic::Create(create.of.clone());
+        let job = move || -> super::pace::Running<Done> {
+            Box::pin(async move {
+                let topic = Topic::Create(create.of.clone());
+                if !sure() {
+                    return Done { topic, result: Err(ActError::NotLeader) };
                 }
-                Ok(Answer::Gone | Answer::Changed(None)) => Done { topic, result: Ok(()) },
-                // That this name is taken says nothing of the others.
-                Err(error @ ActError::NameTaken { .. }) => {
-                    Done { topic: Topic::Name(name), result: Err(error) }
+                let Some(body) = materials.pod(&create, &slot) else { return Done { topic, result: Ok(()) } };
+                let taken = |name: String| {
+                    let result = Err(ActError::NameTaken { name: name.clone() });
+                    Done { topic: Topic::Name(name), result }
+                };
+                let ours = |slim: &SlimPod| slim.owner.as_ref() == Some(&owner);
+                match patiently(&hand, &name, hand.create(&owner, &name, &body)).await {
+                    Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) if ours(&slim) => {
+                        let mut stands = false;
+                        pledge.handle.change(|desk| {
+                            let news = desk.view.see(&slim, false, now());
+                            stands = desk.view.stands(&place, &name, &slim.pod.uid);
+                            news
+                        });
+                        // One that is gone again, or that calls itself another's, stands nowhere.
+                        if stands {
+                            pledge.keep();
+                        }
+                        let strange = !stands && slim.place.as_ref() != Some(&place);
+                        if strange { taken(name) } else { Done { topic, result: Ok(()) } }
+                    }
+                    Ok(Answer::Stands(_) | Answer::Changed(Some(_))) | Err(ActError::NameTaken { .. }) => {
+                        taken(name)
+                    }
+                    Ok(Answer::Gone | Answer::Changed(None)) => Done { topic, result: Ok(()) },
+                    Err(error) => Done { topic, result: Err(error) },
                 }
-                Err(error) => Done { topic, result: Err(error) },
-            }
-        });
-        self.pace.push(topic, job);
+            })
+        };
+        self.pace.push(topic, Box::new(job));
     }
 
     fn delete(&mut self, delete: &Delete) {
@@ -182,9 +231,9 @@ impl Actor {
         {
             let mut desk = self.handle.desk();
             for uid in &delete.uids {
-                let Some((name, version)) = desk.view.find(uid) else { continue };
-                let version = (!delete.paid).then_some(version);
-                let (name, ready) = (name.to_owned(), desk.view.is_ready(uid));
+                // As it was when it was planned: it may have become ready meanwhile.
+                let Some((name, version, ready)) = desk.view.planned(uid) else { continue };
+                let (name, version) = (name.to_owned(), (!delete.paid).then_some(version));
                 desk.view.deleting(uid);
                 doomed.push(Doomed { uid: uid.clone(), name, version, ready });
             }
@@ -193,15 +242,18 @@ impl Actor {
             return;
         }
         let undo = Undo::Delete(doomed.iter().map(|doomed| doomed.uid.clone()).collect());
-        let pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
-        let hand = self.hand.clone();
-        let sure = Arc::clone(&self.context.sure);
-        let job = Box::pin(async move {
-            let result =
-                if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
-            Done { topic: Topic::Delete, result }
-        });
-        self.pace.push(Topic::Delete, job);
+        let pledge = Pledge::new(&self.handle, undo);
+        let (hand, sure) = (self.hand.clone(), Arc::clone(&self.context.sure));
+        let topic = Topic::Delete(delete.of.clone());
+        let done = topic.clone();
+        let job = move || -> super::pace::Running<Done> {
+            Box::pin(async move {
+                let result =
+                    if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
+                Done { topic: done, result }
+            })
+        };
+        self.pace.push(topic, Box::new(job));
     }
 
     fn ungate(&mut self, ungate: &Ungate) {
@@ -213,172 +265,48 @@ impl Actor {
                 desk.view.ungating(uid);
                 name
             };
-            let (hand, uid, handle) = (self.hand.clone(), uid.clone(), Arc::clone(&self.handle));
-            let sure = Arc::clone(&self.context.sure);
-            let job = Box::pin(async move {
-                let topic = Topic::Ungate;
-                if !sure() {
-                    return Done { topic, result: Err(ActError::NotLeader) };
-                }
-                let result = match patiently(&name, hand.ungate(&name, &uid)).await {
-                    Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) => {
-                        handle.change(|desk| desk.view.see(&slim, false, now()));
-                        Ok(())
+            let mut pledge = Pledge::new(&self.handle, Undo::Ungate(uid.clone()));
+            let (hand, uid, sure) = (self.hand.clone(), uid.clone(), Arc::clone(&self.context.sure));
+            let job = move || -> super::pace::Running<Done> {
+                Box::pin(async move {
+                    let topic = Topic::Ungate;
+                    if !sure() {
+                        return Done { topic, result: Err(ActError::NotLeader) };
                     }
-                    Ok(Answer::Gone | Answer::Changed(None)) => Ok(()),
-                    Err(error) => {
-                        handle.desk().view.not_ungated(&uid);
-                        Err(error)
-                    }
-                };
-                Done { topic, result }
-            });
-            self.pace.push(Topic::Ungate, job);
+                    let answer = patiently(&hand, &name, hand.ungate(&name, &uid)).await;
+                    let result = answer.map(|answer| {
+                        pledge.keep();
+                        if let Answer::Stands(slim) | Answer::Changed(Some(slim)) = answer {
+                            pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
+                        }
+                    });
+                    Done { topic, result }
+                })
+            };
+            self.pace.push(Topic::Ungate, Box::new(job));
         }
     }
 }
 
-/// A pod that is to be deleted.
-struct Doomed {
-    uid: Uid,
-    name: String,
-    version: Option<u64>,
-    ready: bool,
-}
-
-/// Deletes pods of one instance: those that are not ready first, and the rest only if that went well, so that an
-/// instance that has become ready meanwhile is left alone.
-async fn delete_all(hand: &Hand, mut pledge: Pledge, doomed: Vec<Doomed>) -> Result<(), ActError> {
-    let (ready, unready): (Vec<_>, Vec<_>) = doomed.into_iter().partition(|doomed| doomed.ready);
-    for some in [unready, ready] {
-        let deleted = join_all(some.iter().map(|doomed| delete_one(hand, &pledge.handle, doomed))).await;
-        for (doomed, deleted) in some.iter().zip(deleted) {
-            if deleted? {
-                pledge.kept(&doomed.uid);
-            } else {
-                // It is not as it was seen: the rest is planned anew.
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// How often a delete is tried on a pod that keeps changing and stays unready.
-const TRIES: u32 = 4;
-
-/// Deletes one pod, in the state that was seen. One that changed and still is not ready may go all the same: what
-/// the state is asked for is that nothing that works is taken.
-async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError> {
-    let Doomed { uid, name, .. } = doomed;
-    let mut version = doomed.version;
-    for _ in 1..TRIES {
-        let answer = match patiently(name, hand.delete(name, uid, version)).await {
-            Err(ActError::Unknown { .. }) => find_out(hand, name).await?,
-            answer => answer?,
-        };
-        match &answer {
-            Answer::Changed(Some(slim))
-                if version.is_some() && slim.pod.uid == *uid && still_of_no_use(slim) =>
-            {
-                version = Some(slim.version());
-            }
-            _ => return Ok(answer),
-        }
-    }
-    patiently(name, hand.delete(name, uid, version)).await
-}
-
-fn still_of_no_use(slim: &SlimPod) -> bool {
-    slim.pod.ready.is_none() && !slim.pod.terminating
-}
-
-/// Deletes one pod. Returns whether it goes.
-async fn delete_one(hand: &Hand, handle: &Handle, doomed: &Doomed) -> Result<bool, ActError> {
-    let uid = &doomed.uid;
-    let answer = delete_as_seen(hand, doomed).await?;
-    let mut goes = true;
-    handle.change(|desk| {
-        match answer {
-            Answer::Stands(slim) => {
-                desk.view.see(&slim, false, now());
-            }
-            Answer::Changed(Some(slim)) if slim.pod.uid == *uid => {
-                goes = slim.pod.terminating;
-                desk.view.see(&slim, false, now());
-            }
-            Answer::Changed(Some(slim)) => {
-                desk.view.gone(uid);
-                desk.view.see(&slim, false, now());
-            }
-            Answer::Gone | Answer::Changed(None) => {
-                desk.view.gone(uid);
-            }
-        }
-        true
-    });
-    Ok(goes)
-}
-
-async fn patiently(
-    name: &str,
-    request: impl Future<Output = Result<Answer, ActError>>,
-) -> Result<Answer, ActError> {
-    match tokio::time::timeout(PATIENCE, request).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            let message = format!("no answer within {} seconds", PATIENCE.as_secs());
-            Err(ActError::Unknown { doing: format!("write pod {name}"), message })
-        }
+fn topic_of(action: &Action) -> Topic {
+    match action {
+        Action::Create(create) => Topic::Create(create.of.clone()),
+        Action::Delete(delete) => Topic::Delete(delete.of.clone()),
+        Action::Ungate(_) => Topic::Ungate,
     }
 }
 
-/// Nobody knows what became of a write: ask until somebody does. Meanwhile the view counts with it.
-async fn find_out(hand: &Hand, name: &str) -> Result<Answer, ActError> {
-    loop {
-        match tokio::time::timeout(PATIENCE, hand.get(name)).await {
-            Ok(Ok(found)) => return Ok(Answer::Changed(found)),
-            Ok(Err(error @ ActError::Refused { .. })) => return Err(error),
-            Ok(Err(_)) | Err(_) => tokio::time::sleep(ASK_AGAIN).await,
-        }
-    }
-}
-
-/// What the view has to forget if a write is not done.
-enum Undo {
-    Create { place: Place, member: MemberName, index: u32, name: String },
-    Delete(Vec<Uid>),
-}
-
-/// A write that the view counts with. Dropped before it is kept, it puts the view right.
-struct Pledge {
-    handle: Arc<Handle>,
-    undo: Option<Undo>,
-}
-
-impl Pledge {
-    fn keep(&mut self) {
-        self.undo = None;
-    }
-
-    fn kept(&mut self, uid: &Uid) {
-        if let Some(Undo::Delete(uids)) = &mut self.undo {
-            uids.retain(|other| other != uid);
-        }
-    }
-}
-
-impl Drop for Pledge {
-    fn drop(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
-        self.handle.change(|desk| {
-            match &undo {
-                Undo::Create { place, member, index, name } => {
-                    desk.view.not_created(place, member, *index, name)
-                }
-                Undo::Delete(uids) => uids.iter().for_each(|uid| desk.view.not_deleted(uid)),
-            }
-            true
-        });
+/// A pod that we are about to create, as the engine sees it until it is there.
+fn in_flight(create: &Create, slot: &PodSlot) -> Pod {
+    Pod {
+        member: slot.member.clone(),
+        index: slot.index,
+        revision: create.revision,
+        set_revision: create.set_revision,
+        incarnation: create.incarnation,
+        created: now(),
+        gated: create.gated,
+        gang: create.gang.as_ref().map(|gang| gang.to_string().as_str().into()),
+        ..Pod::default()
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use kube::runtime::events::Recorder;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::model::Spec;
 use lockstep_core::names::Uid;
@@ -21,10 +20,11 @@ use super::desk::Handle;
 use super::keep::{Keeper, scaled};
 use super::pace::{Backoff, Pace, Topic};
 use super::wish::{Checked, Wish};
+use super::writes::in_time;
 use crate::act::{ActError, Hand, SetRef};
 use crate::metrics::Metrics;
 use crate::observe::{Sources, snapshot};
-use crate::report::{Report, Trouble, invalid};
+use crate::report::{Herald, Report, Trouble, invalid};
 
 /// News that arrive together are looked at together.
 const GATHER: Duration = Duration::from_millis(2);
@@ -36,7 +36,7 @@ pub struct Context {
     /// Whether we still may write.
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Where events go.
-    pub events: Recorder,
+    pub events: Arc<Herald>,
     /// What is measured.
     pub metrics: Metrics,
     /// How many sets wait to be looked at.
@@ -61,6 +61,8 @@ pub struct Actor {
     pub(super) said: LockstepSetStatus,
     pub(super) said_at: Option<Instant>,
     pub(super) saying: bool,
+    /// What stands in the API server may be other than we believe.
+    pub(super) doubt: bool,
     pub(super) pace: Pace<Done>,
     pub(super) jobs: JoinSet<Done>,
     pub(super) backoffs: BTreeMap<Topic, Backoff>,
@@ -101,6 +103,7 @@ impl Actor {
             said: wish.status.clone(),
             said_at: None,
             saying: false,
+            doubt: false,
             pace: Pace::default(),
             jobs: JoinSet::new(),
             backoffs: BTreeMap::new(),
@@ -158,12 +161,13 @@ impl Actor {
     async fn look(&mut self, wish: &Arc<Wish>, checked: &Checked) {
         if let Some(until) = self.holds(&Topic::Upkeep) {
             self.wake_at(until);
-        } else if let Err(error) = self.keep(wish, checked).await {
+        } else if let Err(error) = in_time("keep what stands beside the pods", self.keep(wish, checked)).await
+        {
             // Nothing is built from a revision that is not stored.
             self.failed(Topic::Upkeep, error);
         }
         self.forget_taken_names();
-        let spec = scaled(&checked.spec, &self.handle);
+        let spec = Arc::new(scaled(&checked.spec, &self.handle));
         let plan = self.plan(&spec, wish);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
         let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };
@@ -178,7 +182,10 @@ impl Actor {
             match self.say_first(wish, &status).await {
                 Ok(true) => {}
                 // The set is another by now: look again.
-                Ok(false) => return self.handle.ring(),
+                Ok(false) => {
+                    self.doubt = true;
+                    return self.handle.ring();
+                }
                 Err(error) => return self.not_said(error),
             }
         } else {
@@ -197,7 +204,7 @@ impl Actor {
             return;
         }
         let desk = self.handle.desk();
-        let ours: BTreeSet<&str> = desk.view.pods(&self.owner).map(|((.., name), _)| name.as_str()).collect();
+        let ours: BTreeSet<&str> = desk.view.pods(&self.owner).map(|((.., name), _)| &**name).collect();
         let over = |topic: &Topic| matches!(topic, Topic::Name(name) if ours.contains(name.as_str()));
         self.troubles.retain(|topic, _| !over(topic));
         self.backoffs.retain(|topic, _| !over(topic));
@@ -205,7 +212,8 @@ impl Actor {
 
     fn plan(&self, spec: &Spec, wish: &Wish) -> Plan {
         let snapshot = {
-            let desk = self.handle.desk();
+            let mut desk = self.handle.desk();
+            desk.view.mark();
             let placed = desk.placed();
             let sources = Sources { history: &desk.history, memory: &self.memory, placed: &placed };
             let owner = Uid::new(&wish.set.uid);
@@ -220,21 +228,17 @@ impl Actor {
 
     /// Takes over a memory that somebody else wrote: a person who promoted, aborted or retried.
     fn adopt(&mut self, wish: &Wish) {
-        if wish.version == self.seen {
+        if wish.version == self.seen && !self.doubt {
             return;
         }
         self.seen = wish.version;
-        if wish.status.memory != self.written {
+        if wish.status.memory != self.written || self.doubt {
+            self.doubt = false;
             self.memory = wish.memory();
             self.stored.clone_from(&self.memory);
             self.written = wish.status.memory.clone();
             self.said = wish.status.clone();
         }
-    }
-
-    /// Whatever stands in the API server is looked at as new.
-    pub(super) fn forget_seen(&mut self) {
-        self.seen = 0;
     }
 
     async fn keep(&mut self, wish: &Wish, checked: &Checked) -> Result<(), ActError> {
@@ -255,10 +259,10 @@ impl Actor {
         let limit = checked.parsed.set.spec.revision_history_limit;
         let tidied = async {
             keeper.scale_statuses(spec).await?;
-            keeper.remove_gangs(spec.gang.scheduler, plan).await?;
+            keeper.remove_gangs(plan).await?;
             keeper.forget_revisions(limit, plan).await
         };
-        if let Err(error) = tidied.await {
+        if let Err(error) = in_time("tidy up", tidied).await {
             self.failed(Topic::Upkeep, error);
         }
     }
@@ -283,6 +287,14 @@ impl Actor {
         if let Some(until) = until {
             self.wake_at(until);
         }
+    }
+
+    /// Somebody else's pod has a name that is ours; it is said, and the watch tells when it is gone.
+    pub(super) fn in_the_way(&mut self, name: String) {
+        let error = ActError::NameTaken { name: name.clone() };
+        let since = now();
+        let trouble = || Trouble { reason: "CreateFailed", message: error.to_string(), since };
+        self.troubles.entry(Topic::Name(name)).or_insert_with(trouble);
     }
 
     pub(super) fn wake_at(&mut self, time: Time) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockstep_api::role_scale::RoleScaleStatus;
+use lockstep_core::model::GangScheduler;
 use lockstep_core::names::RoleName;
 use tokio::sync::Notify;
 
@@ -35,6 +36,8 @@ pub struct ScaleKnown {
     pub role: RoleName,
     /// How many instances in each group.
     pub replicas: u32,
+    /// The UID of the set that owns it.
+    pub owner: String,
     /// The number of the set's spec that was last taken over.
     pub taken_over: Option<u32>,
     /// What its status says.
@@ -44,6 +47,8 @@ pub struct ScaleKnown {
 /// A gang.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GangKnown {
+    /// Whose kind it is.
+    pub scheduler: GangScheduler,
     /// Its group.
     pub group: u32,
     /// The incarnation of its group.
@@ -67,6 +72,17 @@ impl Desk {
         }
         self.wish = Some(Arc::new(wish));
         true
+    }
+
+    /// Takes what a request of ours was answered with. Only the watch can tell of a set that we do not know, or that
+    /// it is gone.
+    pub fn answer(&mut self, wish: Wish) -> bool {
+        let older = |known: &Arc<Wish>| known.set.uid == wish.set.uid && known.version < wish.version;
+        let news = self.wish.as_ref().is_some_and(older);
+        if news {
+            self.wish = Some(Arc::new(wish));
+        }
+        news
     }
 
     /// Groups whose base gangs were all placed once.

@@ -7,9 +7,11 @@ mod keep;
 mod pace;
 mod say;
 mod wish;
+mod writes;
 
 pub(crate) use actor::now;
 pub use actor::{Actor, Context};
 pub use desk::{Desk, GangKnown, Handle, ScaleKnown};
 pub use keep::read_scale;
 pub use wish::{Wish, resource};
+pub(crate) use writes::find_out;

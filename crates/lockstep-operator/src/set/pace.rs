@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use lockstep_core::names::RoleName;
+use lockstep_core::plan::InstanceRef;
 use lockstep_core::time::{Millis, Time};
 
 /// Requests of one set that are under way at a time, at most.
@@ -12,15 +13,19 @@ const MOST: usize = 64;
 const FIRST_PAUSE: Millis = Millis(500);
 const LONGEST_PAUSE: Millis = Millis::seconds(60);
 
-/// What a write is about: what is refused for one role may be accepted for another.
+/// What a write is about: what is refused for one instance may be accepted for another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
-    /// Pods of a role are created.
-    Create(RoleName),
+    /// Pods of an instance are created.
+    Create(InstanceRef),
+    /// Pods of a role are created at all: quota, rights, an API server that does not answer.
+    Creates(RoleName),
     /// A pod of this name is created.
     Name(String),
-    /// Pods are deleted.
-    Delete,
+    /// Pods of an instance are deleted.
+    Delete(InstanceRef),
+    /// Pods are deleted at all.
+    Deletes,
     /// Gates are lifted.
     Ungate,
     /// Something beside the pods is written.
@@ -35,16 +40,29 @@ impl Topic {
     /// What a failure is called in status and metrics.
     pub fn failure(&self) -> &'static str {
         match self {
-            Self::Create(_) | Self::Name(_) => "CreateFailed",
-            Self::Delete => "DeleteFailed",
+            Self::Create(_) | Self::Creates(_) | Self::Name(_) => "CreateFailed",
+            Self::Delete(_) | Self::Deletes => "DeleteFailed",
             Self::Ungate => "UngateFailed",
             Self::Upkeep | Self::Status | Self::Aside => "WriteFailed",
         }
     }
+
+    /// The topic that a failure which says nothing of this instance in particular belongs to.
+    pub fn at_large(&self) -> Self {
+        match self {
+            Self::Create(of) => Self::Creates(of.role.clone()),
+            Self::Delete(_) => Self::Deletes,
+            other => other.clone(),
+        }
+    }
 }
 
-/// A write that waits for its turn.
-pub type Job<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A write under way.
+pub type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A write that waits for its turn. It becomes a future only then: thousands may wait, and a request that has not
+/// begun would take as much memory as one that is under way.
+pub type Job<T> = Box<dyn FnOnce() -> Running<T> + Send>;
 
 /// The queue of a set's writes. Each belongs to a topic, and what is refused for one topic says nothing of others.
 pub struct Pace<T> {
@@ -66,13 +84,16 @@ impl<T> Pace<T> {
     }
 
     /// The next write, if it may start now.
-    pub fn next(&mut self) -> Option<Job<T>> {
+    pub fn next(&mut self) -> Option<Running<T>> {
         if self.running >= self.limit {
             return None;
         }
         let (_, job) = self.queue.pop_front()?;
+        if self.queue.is_empty() {
+            self.queue.shrink_to_fit();
+        }
         self.running += 1;
-        Some(job)
+        Some(job())
     }
 
     /// A write ended.
@@ -83,7 +104,7 @@ impl<T> Pace<T> {
 
     /// Drops what has not started of a topic. Each job puts the view right when it is dropped.
     pub fn drop_all(&mut self, topic: &Topic) {
-        self.queue.retain(|(other, _)| other != topic);
+        self.queue.retain(|(other, _)| other != topic && other.at_large() != *topic);
     }
 }
 
@@ -118,7 +139,7 @@ mod tests {
     fn starts_slowly_and_slows_down_at_a_refusal() {
         let mut pace: Pace<()> = Pace::default();
         for _ in 0..10 {
-            pace.push(Topic::Delete, Box::pin(async {}));
+            pace.push(Topic::Deletes, Box::new(|| Box::pin(async {})));
         }
         let start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
         assert_eq!(start(&mut pace), 1);
@@ -132,12 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_for_one_role_drops_nothing_of_another() {
+    fn a_refusal_drops_what_it_speaks_of_and_nothing_else() {
+        let of = |role: &str, instance| InstanceRef { group: 0, role: role.into(), instance };
         let mut pace: Pace<()> = Pace::default();
-        for role in ["web", "cache", "web"] {
-            pace.push(Topic::Create(role.into()), Box::pin(async {}));
+        for (role, instance) in [("web", 0), ("web", 1), ("cache", 0)] {
+            pace.push(Topic::Create(of(role, instance)), Box::new(|| Box::pin(async {})));
         }
-        pace.drop_all(&Topic::Create("web".into()));
+        pace.drop_all(&Topic::Create(of("web", 0)));
+        assert_eq!(pace.queue.len(), 2);
+        pace.drop_all(&Topic::Creates("web".into()));
         assert_eq!(pace.queue.len(), 1);
     }
 

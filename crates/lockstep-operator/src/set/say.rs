@@ -3,25 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use kube::runtime::events::{Event, EventType};
 use kube::{Client, Error};
 use lockstep_api::status::{BlockedStatus, LockstepSetStatus};
 use lockstep_api::{API_VERSION, KIND, label};
 use lockstep_core::snapshot::Memory;
 use lockstep_core::time::Millis;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::actor::{Actor, Done, now};
 use super::desk::Handle;
 use super::pace::Topic;
 use super::wish::{Wish, resource};
+use super::writes::in_time;
 use crate::act::{ActError, SetRef};
 use crate::metrics::RolloutOutcome;
-use crate::report::{Note, notes};
+use crate::report::notes;
 
 /// Statuses that only count on are written this far apart.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -29,8 +28,11 @@ const PERIOD: Duration = Duration::from_secs(1);
 impl Actor {
     /// Says where the set stands, now or a little later, while other things go on.
     pub(super) fn say(&mut self, wish: &Arc<Wish>, status: LockstepSetStatus) {
-        if status == self.said || self.saying || self.holds(&Topic::Status).is_some() {
+        if status == self.said || self.saying {
             return;
+        }
+        if let Some(until) = self.holds(&Topic::Status) {
+            return self.wake_at(until);
         }
         let since = self.said_at.map(|at| at.elapsed());
         if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since))
@@ -62,7 +64,9 @@ impl Actor {
         }
         // What was said meanwhile has moved the object on.
         let latest = self.handle.desk().wish.clone().unwrap_or_else(|| Arc::clone(wish));
-        if latest.generation != wish.generation {
+        // A person may have promoted or aborted, which leaves the generation as it is.
+        let changed = latest.version != wish.version && latest.status.memory != self.written;
+        if latest.generation != wish.generation || latest.set.uid != wish.set.uid || changed {
             return Ok(false);
         }
         self.announce(&wish.set, status);
@@ -72,8 +76,7 @@ impl Actor {
 
     /// The status could not be written: what stands in the API server counts again.
     pub(super) fn not_said(&mut self, error: ActError) {
-        self.written = Value::Null;
-        self.forget_seen();
+        self.doubt = true;
         self.failed(Topic::Status, error);
     }
 
@@ -113,11 +116,10 @@ impl Actor {
     /// Sends events for what has changed, in the words of the status.
     fn announce(&mut self, set: &SetRef, status: &LockstepSetStatus) {
         for note in notes(&self.said, status) {
-            let events = self.context.events.clone();
-            let reference = reference(set);
+            let (events, set) = (Arc::clone(&self.context.events), set.clone());
             self.jobs.spawn(async move {
-                let published = events.publish(&event(note), &reference).await;
-                let result = published.map_err(|error| ActError::of("send an event".to_owned(), error));
+                let told = events.tell(&set, &note).await;
+                let result = told.map_err(|error| ActError::of("send an event".to_owned(), error));
                 Done { topic: Topic::Aside, result }
             });
         }
@@ -145,14 +147,15 @@ async fn write(
         "status": status,
     });
     let parameters = PatchParams::apply(label::FIELD_MANAGER).force();
-    let written = match api.patch_status(name, &parameters, &Patch::Apply(body)).await {
+    let request = async { Ok(api.patch_status(name, &parameters, &Patch::Apply(body)).await) };
+    let written = match in_time(&format!("write the status of {name}"), request).await? {
         Ok(object) => object,
         // Somebody changed the set meanwhile: take that first.
         Err(Error::Api(status)) if status.code == 409 => {
             let found = api.get_opt(name).await;
             match found.map_err(|error| ActError::of(format!("read set {name}"), error))? {
                 Some(object) => {
-                    handle.change(|desk| desk.take(Wish::read(&object)));
+                    handle.change(|desk| desk.answer(Wish::read(&object)));
                     return Ok(false);
                 }
                 None => return Ok(false),
@@ -161,27 +164,6 @@ async fn write(
         Err(Error::Api(status)) if status.code == 404 => return Ok(false),
         Err(error) => return Err(ActError::of(format!("write the status of {name}"), error)),
     };
-    handle.desk().take(Wish::read(&written));
+    handle.desk().answer(Wish::read(&written));
     Ok(true)
-}
-
-fn reference(set: &SetRef) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(API_VERSION.to_owned()),
-        kind: Some(KIND.to_owned()),
-        namespace: Some(set.namespace.clone()),
-        name: Some(set.name.clone()),
-        uid: Some(set.uid.clone()),
-        ..ObjectReference::default()
-    }
-}
-
-fn event(note: Note) -> Event {
-    Event {
-        type_: if note.warning { EventType::Warning } else { EventType::Normal },
-        reason: note.reason,
-        note: Some(note.message),
-        action: "Rollout".to_owned(),
-        secondary: None,
-    }
 }

@@ -6,6 +6,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch};
 use lockstep_core::gang::{Gang, GangName};
 use lockstep_core::model::GangScheduler;
 use lockstep_core::plan::{Action, Plan};
+use serde_json::Value;
 
 use super::super::desk::GangKnown;
 use super::{Keeper, apply, ignore_missing};
@@ -27,7 +28,7 @@ impl Keeper<'_> {
                 if scheduler == GangScheduler::PodGang { self.pods_of(gang, plan) } else { Vec::new() };
             let Some(object) = gang_object(scheduler, set, gang, &pods) else { continue };
             let known = self.handle.desk().gangs.get(&name).cloned();
-            if known.as_ref().is_some_and(|known| known.spec == object["spec"]) {
+            if known.as_ref().is_some_and(|known| covers(&known.spec, &object["spec"])) {
                 continue;
             }
             let applied = api.patch(&name, &apply(), &Patch::Apply(&object)).await;
@@ -35,7 +36,10 @@ impl Keeper<'_> {
             let base = matches!(gang.name, GangName::Base(_));
             let placed = known.is_some_and(|known| known.placed);
             let (group, incarnation, spec) = (gang.group, gang.incarnation, object["spec"].clone());
-            self.handle.desk().gangs.insert(name, GangKnown { group, incarnation, base, spec, placed });
+            self.handle
+                .desk()
+                .gangs
+                .insert(name, GangKnown { scheduler, group, incarnation, base, spec, placed });
         }
         Ok(())
     }
@@ -54,7 +58,7 @@ impl Keeper<'_> {
                     && pod.incarnation == gang.incarnation
                     && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key)
             })
-            .map(|((_, _, _, name), _)| name.clone())
+            .map(|((_, _, _, name), _)| name.to_string())
             .collect();
         for action in &plan.actions {
             let Action::Create(create) = action else { continue };
@@ -71,28 +75,40 @@ impl Keeper<'_> {
     }
 
     /// Removes gangs that no pod names and none is about to.
-    pub async fn remove_gangs(&self, scheduler: GangScheduler, plan: &Plan) -> Result<(), ActError> {
-        let Some(resource) = gang_resource(scheduler) else { return Ok(()) };
-        let stray: Vec<String> = {
+    pub async fn remove_gangs(&self, plan: &Plan) -> Result<(), ActError> {
+        let stray: Vec<(String, GangScheduler)> = {
             let desk = self.handle.desk();
-            let owner = self.wish.set.uid.as_str().into();
+            let (owner, set) = (self.wish.set.uid.as_str().into(), &self.wish.set.name);
             let mut named: BTreeSet<String> = BTreeSet::new();
             for ((place, ..), known) in desk.view.pods(&owner) {
                 if let Some(gang) = &known.pod.gang {
-                    let set = &self.wish.set.name;
                     named.insert(format!("{set}-{}-{}-{gang}", place.group, known.pod.incarnation));
                 }
             }
-            let planned = plan.gangs.iter();
-            named.extend(planned.map(|g| gang_name(&self.wish.set.name, g.group, g.incarnation, &g.name)));
-            desk.gangs.keys().filter(|name| !named.contains(*name)).cloned().collect()
+            named.extend(plan.gangs.iter().map(|g| gang_name(set, g.group, g.incarnation, &g.name)));
+            let stray = desk.gangs.iter().filter(|(name, _)| !named.contains(*name));
+            stray.map(|(name, gang)| (name.clone(), gang.scheduler)).collect()
         };
-        let api = self.dynamic(&resource);
-        for name in stray {
-            let deleted = api.delete(&name, &DeleteParams::default()).await;
+        for (name, scheduler) in stray {
+            let Some(resource) = gang_resource(scheduler) else { continue };
+            let deleted = self.dynamic(&resource).delete(&name, &DeleteParams::default()).await;
             ignore_missing(deleted, || format!("delete gang {name}"))?;
             self.handle.desk().gangs.remove(&name);
         }
         Ok(())
+    }
+}
+
+/// Whether everything that is wanted stands; the API server may have filled in more.
+fn covers(known: &Value, wanted: &Value) -> bool {
+    match (known, wanted) {
+        (Value::Object(known), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, value)| known.get(key).is_some_and(|known| covers(known, value)))
+        }
+        (Value::Array(known), Value::Array(wanted)) => {
+            known.len() == wanted.len()
+                && known.iter().zip(wanted).all(|(known, wanted)| covers(known, wanted))
+        }
+        (known, wanted) => known == wanted,
     }
 }

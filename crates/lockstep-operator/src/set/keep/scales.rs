@@ -19,7 +19,7 @@ impl Keeper<'_> {
         let set = self.set();
         for role in &spec.roles {
             let name = RoleScale::name_of(&set.name, role.name.as_str());
-            let known = self.handle.desk().scales.get(&name).cloned();
+            let known = self.handle.desk().scales.get(&name).filter(|known| known.owner == set.uid).cloned();
             if known.as_ref().is_some_and(|known| known.taken_over == Some(role.replicas)) {
                 continue;
             }
@@ -38,7 +38,8 @@ impl Keeper<'_> {
             applied.map_err(|error| ActError::of(format!("write scale {name}"), error))?;
             let (replicas, taken_over) = (role.replicas, Some(role.replicas));
             let status = known.and_then(|known| known.status);
-            let scale = ScaleKnown { role: role.name.clone(), replicas, taken_over, status };
+            let owner = set.uid.clone();
+            let scale = ScaleKnown { role: role.name.clone(), replicas, owner, taken_over, status };
             self.handle.desk().scales.insert(name, scale);
         }
         self.remove_scales(&api, spec).await
@@ -85,19 +86,32 @@ impl Keeper<'_> {
     }
 }
 
-/// One pod per instance: its first.
+/// One pod per instance, its first, in group 0. An autoscaler multiplies the pods it finds by how busy they are and
+/// takes that for the new number, which counts in each group: with the pods of two groups it would ask for twice as
+/// many as are needed.
 fn selector(set: &str, role: &Role) -> String {
     let first = role.members.first().map(|member| member.name.as_str()).unwrap_or_default();
-    format!("{}={set},{}={},{}={first},{}=0", label::SET, label::ROLE, role.name, label::MEMBER, label::POD)
+    let labels = [
+        (label::SET, set),
+        (label::GROUP, "0"),
+        (label::ROLE, role.name.as_str()),
+        (label::MEMBER, first),
+        (label::POD, "0"),
+    ];
+    labels.map(|(key, value)| format!("{key}={value}")).join(",")
 }
 
 /// The spec with the numbers its scales hold.
 pub fn scaled(spec: &Spec, handle: &Handle) -> Spec {
     let desk = handle.desk();
+    let set = desk.wish.as_ref().map(|wish| wish.set.uid.as_str());
     let mut spec = spec.clone();
     for role in &mut spec.roles {
         let scale = desk.scales.get(&RoleScale::name_of(&spec.name, role.name.as_str()));
-        if let Some(scale) = scale.filter(|scale| scale.taken_over == Some(role.replicas)) {
+        let counts = |scale: &&ScaleKnown| {
+            scale.taken_over == Some(role.replicas) && Some(scale.owner.as_str()) == set
+        };
+        if let Some(scale) = scale.filter(counts) {
             role.replicas = scale.replicas;
         }
     }
@@ -107,9 +121,12 @@ pub fn scaled(spec: &Spec, handle: &Handle) -> Spec {
 /// What is known of a role from its scale.
 pub fn read_scale(object: &RoleScale) -> ScaleKnown {
     let annotations = object.metadata.annotations.as_ref();
+    let owner =
+        object.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
     ScaleKnown {
         role: RoleName::new(&object.spec.role),
         replicas: object.spec.replicas,
+        owner: owner.map(|owner| owner.uid.clone()).unwrap_or_default(),
         taken_over: annotations.and_then(|all| all.get(label::TAKEN_OVER)?.parse().ok()),
         status: object.status.clone(),
     }

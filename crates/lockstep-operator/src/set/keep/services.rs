@@ -55,7 +55,9 @@ fn subdomains(set: &Valid, spec: &Spec) -> BTreeSet<String> {
     let template = set.spec.identity.as_ref().and_then(|identity| identity.subdomain.as_deref());
     let Some(template) = template else { return BTreeSet::from([set.metadata.name.clone()]) };
     let mut names = BTreeSet::new();
-    let groups = if template.contains("{group}") { spec.replicas } else { 1 };
+    // Surge groups are called by their names, too.
+    let surge = spec.strategy.limits(spec.replicas).surge;
+    let groups = if template.contains("{group}") { spec.replicas.saturating_add(surge) } else { 1 };
     for group in 0..groups {
         for role in &spec.roles {
             let values = Values {
