@@ -93,7 +93,7 @@ mod tests {
         for _ in 0..10 {
             pace.push(Box::pin(async {}));
         }
-        let mut start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
+        let start = |pace: &mut Pace<()>| std::iter::from_fn(|| pace.next()).count();
         assert_eq!(start(&mut pace), 1);
         pace.ended(true);
         assert_eq!(start(&mut pace), 2);
