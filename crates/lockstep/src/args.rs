@@ -61,6 +61,7 @@ pub enum Command {
         dir: Option<PathBuf>,
     },
     /// Run the operator: look after the LockstepSets of a cluster.
+    #[command(mut_arg("namespace", |namespace| namespace.help("Only the sets of this namespace. Default: all")))]
     Operator(OperatorArgs),
     /// Install the operator, or bring an older one up to date.
     #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]

@@ -1,0 +1,158 @@
+//! A cluster in which Lockstep is installed, and operators that run beside it as their Deployment says.
+
+use std::path::PathBuf;
+use std::process::Output;
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Service, ServiceAccount};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use lockstep_kubelet::NodeGroup;
+use lockstep_testkit::Cluster;
+use lockstep_testkit::cluster::{Builder, Credential};
+use lockstep_testkit::operator::Operator;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+
+use crate::cluster::LOCKSTEP;
+
+/// The namespace of the installation.
+pub const HOME: &str = "lockstep-system";
+
+/// Who the operator is.
+pub const USER: &str = "system:serviceaccount:lockstep-system:lockstep";
+
+/// Long enough for anything that happens.
+pub const SOON: Duration = Duration::from_secs(90);
+
+/// A cluster in which Lockstep is installed.
+pub struct Installed {
+    pub cluster: Cluster,
+    kubeconfig: PathBuf,
+}
+
+/// One operator of its Deployment.
+pub struct Replica {
+    pub operator: Operator,
+    webhook: u16,
+    health: u16,
+}
+
+impl Installed {
+    /// Starts a cluster and installs; nothing where there is no control plane to be had.
+    pub async fn start(builder: Builder) -> Option<Self> {
+        let cluster = builder.our_own().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
+        let kubeconfig = cluster.dir().expect("a folder").join("operator.kubeconfig");
+        let installed = Self { cluster, kubeconfig };
+        let done = installed.run(LOCKSTEP.into(), &["install"]).await;
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        installed.log_in().await;
+        Some(installed)
+    }
+
+    /// Gets a token of the ServiceAccount, as a kubelet does for its pods.
+    async fn log_in(&self) {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.cluster.client(), HOME);
+        let spec = TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let token = accounts.create_token_request("lockstep", &PostParams::default(), &request).await;
+        let token = token.expect("a token").status.and_then(|status| status.token).expect("a token");
+        let mut access = self.cluster.access().expect("a way in").clone();
+        access.credential = Credential::Token(token);
+        access.write(&self.kubeconfig).expect("written");
+    }
+
+    /// Starts an operator with the arguments of the Deployment, but for where it listens.
+    pub async fn replica(&self, name: &str) -> Replica {
+        let deployments: Api<Deployment> = Api::namespaced(self.cluster.client(), HOME);
+        let pod = deployments.get("lockstep").await.expect("a deployment").spec.template.spec;
+        let container = pod.expect("a pod").containers.remove(0);
+        let (webhook, health) = (free_port().await, free_port().await);
+        let mut arguments = vec![format!("--identity={name}")];
+        for argument in container.args.unwrap_or_default().into_iter().skip(1) {
+            arguments.push(match argument.split_once('=') {
+                Some((flag @ "--webhook-address", _)) => format!("{flag}=127.0.0.1:{webhook}"),
+                Some((flag @ "--health-address", _)) => format!("{flag}=127.0.0.1:{health}"),
+                _ => argument,
+            });
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let operator = self.cluster.operator_through(LOCKSTEP, &self.kubeconfig, &arguments);
+        Replica { operator: operator.expect("an operator"), webhook, health }
+    }
+
+    /// Does what kube-proxy would: whoever calls the webhook's Service reaches this replica. The name by which it is
+    /// called, and that its certificate must have, stays as installed.
+    pub async fn route_admission_to(&self, replica: &Replica) {
+        let services: Api<Service> = Api::namespaced(self.cluster.client(), HOME);
+        let here = json!({"spec": {"type": "ExternalName", "externalName": "localhost"}});
+        let as_is = PatchParams::default();
+        services.patch("lockstep-webhook", &as_is, &Patch::Merge(&here)).await.expect("patched");
+        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(self.cluster.client());
+        let service = json!({"name": "lockstep-webhook", "namespace": HOME, "port": replica.webhook});
+        let port =
+            json!({"webhooks": [{"name": "validate.lockstep.dev", "clientConfig": {"service": service}}]});
+        configurations.patch("lockstep", &as_is, &Patch::Strategic(&port)).await.expect("patched");
+    }
+
+    /// Waits until a replica leads and has seen everything.
+    pub async fn until_leading(&self, replica: &Replica) {
+        until("it leads", async || {
+            replica.get("/metrics").await.contains("\nlockstep_leader 1")
+                && replica.get("/readyz").await.ends_with("ok\n")
+        })
+        .await;
+    }
+
+    /// Runs a program with all rights.
+    pub async fn run(&self, program: PathBuf, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--kubeconfig").arg(self.cluster.kubeconfig());
+        command.kill_on_drop(true).output().await.expect("it runs")
+    }
+
+    /// Runs kubectl with all rights.
+    pub async fn kubectl(&self, arguments: &[&str]) -> Output {
+        self.run(self.cluster.program("kubectl").expect("kubectl"), arguments).await
+    }
+}
+
+impl Replica {
+    /// What its health port says; nothing while it says nothing.
+    pub async fn get(&self, path: &str) -> String {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.health)).await else {
+            return String::new();
+        };
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let mut answer = String::new();
+        if stream.write_all(request.as_bytes()).await.is_ok() {
+            let _ = stream.read_to_string(&mut answer).await;
+        }
+        answer
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.operator.log()).unwrap_or_default()
+    }
+}
+
+async fn free_port() -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Waits for something that nobody announces.
+pub async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(SOON, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+}

@@ -1,0 +1,116 @@
+//! Lockstep as it is installed: the operator runs under its own ServiceAccount with the very flags of its Deployment.
+//! Its rights are enough, none of them is idle, and where one is missing that is said.
+
+#![allow(clippy::expect_used)]
+
+#[path = "../cluster/mod.rs"]
+mod cluster;
+mod deeds;
+mod installed;
+mod rules;
+
+use deeds::Scene;
+use installed::{Installed, USER, until};
+use lockstep_testkit::{Cluster, Component};
+use rules::{Right, idle, used};
+
+/// Rights that the run below never needs, and why they are given all the same.
+const JUSTIFIED: [(&str, &str); 3] = [
+    // Asked for by an admission plugin that is off unless somebody switches it on (OpenShift does): who names an
+    // owner whose end waits for the owned must be allowed to hold it back. The other test has it on.
+    ("lockstep.dev lockstepsets/finalizers", "update"),
+    // The kinds of gang schedulers that are not there. They are used as PodGroups of Kubernetes are.
+    ("scheduling.volcano.sh podgroups", "list watch create patch delete"),
+    ("scheduler.grove.io podgangs", "list watch create patch delete"),
+];
+
+#[tokio::test]
+async fn the_installed_rights_are_enough_and_none_is_idle() {
+    let Some(installed) = Installed::start(Cluster::builder().gangs()).await else { return };
+    let mut first = installed.replica("lockstep-a").await;
+    installed.route_admission_to(&first).await;
+    installed.until_leading(&first).await;
+    let mut second = installed.replica("lockstep-b").await;
+
+    deeds::conflicts_are_refused(&installed).await;
+    Scene::new(&installed, "life").await.a_life_of_changes().await;
+    Scene::new(&installed, "order").await.a_start_in_order().await;
+    Scene::new(&installed, "taken").await.names_that_are_taken().await;
+    Scene::new(&installed, "crowd").await.somebody_else_writes_all_the_time().await;
+    deeds::certificates_are_mended(&installed).await;
+
+    // The other takes over, its admission as well.
+    installed.route_admission_to(&second).await;
+    first.operator.stop().await;
+    installed.until_leading(&second).await;
+    deeds::conflicts_are_refused(&installed).await;
+    let scene = Scene::new(&installed, "after").await;
+    scene.starts("1").await;
+    assert_eq!(second.operator.ended(), None);
+    second.operator.stop().await;
+    scene.without_an_operator().await;
+
+    let audit = installed.cluster.audit().expect("the audit log");
+    let ours: Vec<_> = audit.entries().iter().filter(|entry| entry.user == USER).collect();
+    let refused: Vec<_> = ours.iter().filter(|entry| entry.status == 403).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+
+    let rights = Right::all(&installed.cluster.client()).await;
+    let idle = idle(&rights, &used(&ours));
+    let justified: Vec<String> = JUSTIFIED
+        .iter()
+        .flat_map(|(what, verbs)| verbs.split(' ').map(move |verb| format!("{what} {verb}")))
+        .collect();
+    let unjustified: Vec<_> = idle.iter().filter(|right| !justified.contains(right)).collect();
+    assert!(unjustified.is_empty(), "rights that are never used: {unjustified:#?}");
+    let stale: Vec<_> = justified.iter().filter(|right| !idle.contains(right)).collect();
+    assert!(stale.is_empty(), "no longer idle, or no longer given: {stale:#?}");
+}
+
+/// Where it is said that a right is missing.
+enum Said {
+    /// In the status of the set: the reason, and words of the message.
+    Status(&'static str, &'static str),
+    /// In the log.
+    Log(&'static str),
+}
+
+#[tokio::test]
+async fn a_missing_right_is_said_and_once_given_all_goes_on() {
+    // With the plugin for which one of the rights is there.
+    let plugin = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
+    let builder = Cluster::builder().flag(Component::ApiServer, plugin);
+    let Some(installed) = Installed::start(builder).await else { return };
+    let replica = installed.replica("lockstep-a").await;
+    installed.route_admission_to(&replica).await;
+    installed.until_leading(&replica).await;
+    deeds::conflicts_are_refused(&installed).await;
+    let rows = [
+        ("lockstep.dev lockstepsets/finalizers update", Said::Status("WriteFailed", "blockOwnerDeletion")),
+        (" pods delete", Said::Status("DeleteFailed", "cannot delete resource \"pods\"")),
+        ("apps controllerrevisions create", Said::Status("WriteFailed", "store revision llama-")),
+        ("lockstep.dev rolescales patch", Said::Status("WriteFailed", "write scale llama-web")),
+        ("lockstep.dev lockstepsets/status patch", Said::Log("write the status of llama")),
+        ("coordination.k8s.io leases update", Said::Log("cannot write the lease")),
+    ];
+    for (right, said) in rows {
+        println!("without {right}");
+        let scene = Scene::new(&installed, "without").await;
+        scene.starts("1").await;
+        let taken = rules::take_away(&installed, right).await;
+        scene.apply(&cluster::set("", &[cluster::role("web", 3, "2", "")])).await;
+        match said {
+            Said::Status(reason, words) => scene.until_blocked(reason, words).await,
+            Said::Log(words) => {
+                until(words, async || {
+                    let mut lines = replica.log();
+                    lines.retain(|c| c != '\\');
+                    lines.lines().any(|line| line.contains(words) && line.contains("forbidden"))
+                })
+                .await;
+            }
+        }
+        rules::give_back(&installed, right, taken).await;
+        scene.until_phase("Complete").await;
+    }
+}
