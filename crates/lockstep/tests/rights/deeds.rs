@@ -8,8 +8,9 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
+use lockstep_api::role_scale::RoleScale;
 use lockstep_api::yaml_to_json;
-use lockstep_operator::set::{resource, scale_resource};
+use lockstep_operator::set::resource;
 use serde_json::{Value, json};
 
 use crate::cluster::{gang, role, set};
@@ -69,8 +70,8 @@ impl<'a> Scene<'a> {
         Api::namespaced_with(self.installed.cluster.client(), &self.namespace, &resource())
     }
 
-    fn scales(&self) -> Api<DynamicObject> {
-        Api::namespaced_with(self.installed.cluster.client(), &self.namespace, &scale_resource())
+    fn scales(&self) -> Api<RoleScale> {
+        Api::namespaced(self.installed.cluster.client(), &self.namespace)
     }
 
     /// Applies a manifest, as the webhook lets it.
