@@ -16,8 +16,9 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt};
+use lockstep_api::role_scale::RoleScale;
 use lockstep_api::{label, yaml_to_json};
-use lockstep_operator::set::{resource, scale_resource};
+use lockstep_operator::set::resource;
 use lockstep_testkit::cluster::Builder;
 use lockstep_testkit::operator::Operator;
 use lockstep_testkit::serve::{Server, json as answer};
@@ -238,7 +239,11 @@ impl Stage {
     }
 
     async fn scale(&self, role: &str) -> Value {
-        let scale = self.api(&scale_resource()).get(&format!("llama-{role}")).await.expect("a scale");
+        let scale = self
+            .api(&ApiResource::erase::<RoleScale>(&()))
+            .get(&format!("llama-{role}"))
+            .await
+            .expect("a scale");
         scale.data
     }
 }
@@ -316,7 +321,7 @@ async fn a_role_that_is_to_grow_waits_for_one_that_grows() {
 
     // Decode is at 2 of 4, so prefill may be at 3/4 of what its load asks for: 4 of 6.
     let four = Patch::Merge(json!({"spec": {"replicas": 4}}));
-    let scales = stage.api(&scale_resource());
+    let scales = stage.api(&ApiResource::erase::<RoleScale>(&()));
     scales.patch("llama-decode", &PatchParams::default(), &four).await.expect("scaled");
     for group in 0..2 {
         stage.pod(&format!("llama-{group}-decode-3")).await;
