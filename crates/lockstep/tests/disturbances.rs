@@ -214,6 +214,10 @@ async fn the_api_server_is_restarted_in_mid_rollout() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         cluster.kill(Component::ApiServer).await.expect("killed");
         cluster.start_again(Component::ApiServer).await.expect("started again");
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cluster.revive().expect("revived");
+        }
     })
     .await;
     // The recorder's own watch broke as well; what it saw must still be in order.
@@ -251,7 +255,9 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
     let written = cluster.audit().expect("the audit log").since(mark);
     let written: Vec<String> = written
         .writes()
-        .filter(|entry| entry.request.user_agent.contains("lockstep-operator"))
+        .filter(|entry| {
+            entry.request.user_agent.contains("lockstep-operator") && entry.request.namespace == namespace
+        })
         .map(|entry| format!("{entry:?}"))
         .collect();
     assert_eq!(written, Vec::<String>::new());

@@ -290,6 +290,12 @@ impl Cluster {
         Ok(())
     }
 
+    /// Starts components that ended by themselves, as a kubelet would: a scheduler that finds its cache in disorder
+    /// after the API server was away gives up, for example.
+    pub fn revive(&self) -> Result<(), ClusterError> {
+        self.ours(Component::Scheduler)?.revive_controllers()
+    }
+
     fn ours(&self, component: Component) -> Result<&ControlPlane, ClusterError> {
         self.ours.as_ref().ok_or(ClusterError::NotOurs { component })
     }
