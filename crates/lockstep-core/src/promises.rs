@@ -7,6 +7,7 @@
 pub(crate) mod history;
 mod instance;
 mod rules;
+mod stable;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -86,6 +87,8 @@ impl Promise {
 pub struct Checker {
     history: History,
     torn_down: BTreeSet<(u64, u32)>,
+    /// Groups in which something was moved towards the present targets.
+    opened: BTreeSet<u32>,
     broken: Vec<Broken>,
 }
 
@@ -140,6 +143,7 @@ impl Checker {
         let before = self.history.take(t, wish);
         if before.is_none_or(|before| before.targets != wish.targets) {
             let changes = |role: &&Role| self.history.changes(&role.name);
+            self.opened.clear();
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
@@ -290,6 +294,7 @@ impl Checker {
 
     /// A group that is opened leaves enough others that are available and not under way themselves.
     fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
+        let was_opened = !self.opened.insert(group);
         if self.history.in_update(group, t) || self.history.was_in_update(group, t) {
             return;
         }
@@ -301,9 +306,8 @@ impl Checker {
         let under_way =
             others.iter().filter(|g| **g < spec.replicas && self.history.surely_in_update(**g, t)).count();
         let broken = !self.history.surely(group, t, Role::needed) && number(under_way) < most.max(1);
-        // A group that had a unit on its way out a moment ago was open already.
-        let open_already =
-            spec.roles.iter().any(|role| self.history.of(group, &role.name).any(|(_, x)| x.leaving));
+        // A group with a unit on its way out is open already, and so is one whose units have not come back.
+        let open_already = self.history.leaves(group) || (was_opened && self.history.misses(group));
         if !enough && !broken && !open_already {
             self.fail(
                 t,

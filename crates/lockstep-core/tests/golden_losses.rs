@@ -37,6 +37,19 @@ fn a_group_that_lost_its_only_updated_instance_is_still_on_its_way() {
 }
 
 #[test]
+fn what_is_moved_beside_a_surge_of_another_revision_does_not_return_as_it_was() {
+    let spec = set(1, vec![within(role("decode", 4, "A"), 0, 2)]);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).plan();
+    desk.start();
+    let moves = desk.wish(&at(&spec, "C")).plan();
+    assert_eq!(moves, "-3 -5", "one ordinal, since C has not proved itself, and what the surge can spare");
+    let passes = desk.run();
+    assert!(!passes.contains('@'), "{passes}");
+    assert_eq!((desk.phase(), desk.line(0, "decode")), (Phase::Complete, "CCCC".to_owned()));
+}
+
+#[test]
 fn a_restart_does_not_stop_a_group_that_is_needed_while_another_goes() {
     let mut router = spare("router", 2);
     router.restart.kind = RestartKind::Group;

@@ -17,6 +17,8 @@ pub struct History {
     pub wish: Option<SpecEvent>,
     /// The stable revision of each role.
     pub stable: BTreeMap<RoleName, Revision>,
+    /// The one before, where the present one was stable too shortly for the engine to have noticed.
+    pub doubted: BTreeMap<RoleName, Revision>,
     /// What stands, terminating ones included.
     pub instances: BTreeMap<Subject, Instance>,
     /// What the world took away for good lately.
@@ -43,11 +45,6 @@ impl History {
     /// The revision a role is to have.
     pub fn target(&self, role: &RoleName) -> Option<Revision> {
         self.wish.as_ref()?.targets.get(role).copied()
-    }
-
-    /// The role is on its way from a stable revision to another.
-    pub fn changes(&self, role: &RoleName) -> bool {
-        self.stable.get(role).is_some_and(|stable| Some(*stable) != self.target(role))
     }
 
     /// Limits and partition of a role in a group.
@@ -241,6 +238,22 @@ impl History {
         role.replicas.saturating_sub(self.limits(role, group).1)
     }
 
+    /// Something of a group is on its way out.
+    pub fn leaves(&self, group: u32) -> bool {
+        self.instances.iter().any(|(of, x)| of.group == group && x.leaving)
+    }
+
+    /// Something of a group that may be updated does not stand.
+    pub fn misses(&self, group: u32) -> bool {
+        self.spec().is_some_and(|spec| {
+            spec.roles.iter().any(|role| {
+                let eligible = self.limits(role, group).1..role.replicas;
+                let stands = |(i, x): &(u32, &Instance)| eligible.contains(i) && !x.leaving;
+                self.of(group, &role.name).filter(stands).count() < eligible.len()
+            })
+        })
+    }
+
     /// How many of them stand at the target and seem available.
     fn finished(&self, group: u32, role: &Role, t: u64) -> u32 {
         let (partition, target) = (self.limits(role, group).1, self.target(&role.name));
@@ -249,18 +262,14 @@ impl History {
                 && Some(x.revision) == target
                 && self.seems_available(x, role, t)
         });
-        number(done.count())
+        let lost = self.lately_gone(group, role, t, |x| Some(x.revision) == target && x.was_ready);
+        number(done.count() + lost.filter(|i| (partition..role.replicas).contains(i)).count())
     }
 
     /// Every role of a group is updated and available, as far as the engine can know.
     pub fn complete(&self, group: u32, t: u64) -> bool {
-        self.spec().is_some_and(|spec| {
-            spec.roles.iter().all(|role| {
-                let target = self.target(&role.name);
-                let lost = self.lately_gone(group, role, t, |x| Some(x.revision) == target && x.was_ready);
-                self.finished(group, role, t) + number(lost.count()) >= self.eligible(group, role)
-            })
-        })
+        let done = |role: &Role| self.finished(group, role, t) >= self.eligible(group, role);
+        self.spec().is_some_and(|spec| spec.roles.iter().all(done))
     }
 
     /// What is not finished though no person holds it, be it through a rule: asked at the end of a rollout
@@ -327,6 +336,7 @@ impl History {
             self.stable = wish.stable.clone();
         }
         self.stable.retain(|name, _| wish.spec.role(name).is_some());
+        self.doubted.retain(|name, _| wish.spec.role(name).is_some());
         self.wish.replace(wish.clone())
     }
 
@@ -343,23 +353,6 @@ impl History {
             };
             instance.ready_since = None;
             instance.leaving |= leaving;
-        }
-    }
-
-    /// A role is stable when all of it, in all groups, is updated and available. Asked before anything that
-    /// may end that, so that no such moment is missed.
-    pub fn learn_stable(&mut self, name: &RoleName, t: u64) {
-        let Some(role) = self.spec().and_then(|spec| spec.role(name)) else { return };
-        let replicas = self.spec().map_or(0, |spec| spec.replicas);
-        let Some(target) = self.target(name) else { return };
-        let whole = (0..replicas).all(|group| {
-            let done = self
-                .of(group, name)
-                .filter(|(i, x)| *i < role.replicas && x.revision == target && self.is_available(x, role, t));
-            number(done.count()) == role.replicas
-        });
-        if whole && role.replicas > 0 && replicas > 0 {
-            self.stable.insert(name.clone(), target);
         }
     }
 }

@@ -229,13 +229,19 @@ impl<'a> Rolling<'a> {
             return;
         }
         for unit in units {
-            if self.grant == 0 || self.account <= 0 {
-                let by = if self.grant == 0 { Hold::Ceiling } else { self.budget_hold() };
+            if self.grant == 0 || self.account <= 0 || self.room == 0 {
+                let by = match (self.grant, self.account) {
+                    (0, _) => Hold::Ceiling,
+                    (_, 1..) => Hold::Containment,
+                    _ => self.budget_hold(),
+                };
                 self.hold(unit.ordinal, by);
                 return;
             }
             if self.may_leave_service(unit) && self.remove(unit, Why::Update, true) {
                 self.grant -= 1;
+                // Beyond this it would only return as it was.
+                self.room = self.room.saturating_sub(1);
             }
         }
     }

@@ -82,7 +82,7 @@ impl Sim<'_> {
     fn create(&mut self, create: &Create) {
         let of = subject(create.of.group, &create.of.role, create.of.instance);
         // What looked like a few missing pods may have been the last of it.
-        if !create.refill || self.world.instance(&of).next().is_none() {
+        if !create.refill || self.world.instance(&of).all(|pod| pod.pod.terminating) {
             self.say_create(create);
         }
         for name in self.world.create(create, self.now) {
