@@ -138,7 +138,7 @@ impl Actor {
         self.handle.desk().view.creating(place.clone(), name.clone(), &self.owner, pod);
         let undo = Undo::Create { place, member: slot.member.clone(), index: slot.index, name: name.clone() };
         let mut pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
-        let (hand, owner) = (self.hand.clone(), self.owner.clone());
+        let (hand, owner) = (Arc::clone(&self.hand), self.owner.clone());
         let sure = Arc::clone(&self.context.sure);
         let (materials, create, slot) = (Arc::clone(materials), Arc::clone(create), slot.clone());
         self.pace.push(Box::new(move || {
@@ -183,7 +183,7 @@ impl Actor {
         }
         let undo = Undo::Delete(doomed.iter().map(|doomed| doomed.uid.clone()).collect());
         let pledge = Pledge { handle: Arc::clone(&self.handle), undo: Some(undo) };
-        let hand = self.hand.clone();
+        let hand = Arc::clone(&self.hand);
         let sure = Arc::clone(&self.context.sure);
         self.pace.push(Box::new(move || {
             Box::pin(async move {
@@ -203,7 +203,7 @@ impl Actor {
                 desk.view.ungating(uid);
                 name
             };
-            let (hand, uid, handle) = (self.hand.clone(), uid.clone(), Arc::clone(&self.handle));
+            let (hand, uid, handle) = (Arc::clone(&self.hand), uid.clone(), Arc::clone(&self.handle));
             let sure = Arc::clone(&self.context.sure);
             self.pace.push(Box::new(move || {
                 Box::pin(async move {
