@@ -43,7 +43,8 @@ fn instance<'a>(group: &'a mut Group, role: &RoleName, ordinal: u32) -> &'a mut 
     let last = group.roles.len() - 1;
     let instances = &mut group.roles[last].instances;
     if instances.last().is_none_or(|last| last.instance != ordinal) {
-        instances.push(Instance { instance: ordinal, pods: Vec::new() });
+        // Most instances are single pods, and a vector that grows by itself begins with room for four.
+        instances.push(Instance { instance: ordinal, pods: Vec::with_capacity(1) });
     }
     let last = instances.len() - 1;
     &mut instances[last]

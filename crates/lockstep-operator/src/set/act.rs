@@ -185,7 +185,8 @@ impl Actor {
             name: name.clone(),
         };
         let mut pledge = Pledge::new(&self.handle, undo);
-        let (hand, owner, sure) = (self.hand.clone(), self.owner.clone(), Arc::clone(&self.context.sure));
+        let (hand, owner, sure) =
+            (Arc::clone(&self.hand), self.owner.clone(), Arc::clone(&self.context.sure));
         let (materials, create, slot) = (Arc::clone(materials), Arc::clone(create), slot.clone());
         let topic = Topic::Create(create.of.clone());
         let job = move || -> super::pace::Running<Done> {
@@ -243,7 +244,7 @@ impl Actor {
         }
         let undo = Undo::Delete(doomed.iter().map(|doomed| doomed.uid.clone()).collect());
         let pledge = Pledge::new(&self.handle, undo);
-        let (hand, sure) = (self.hand.clone(), Arc::clone(&self.context.sure));
+        let (hand, sure) = (Arc::clone(&self.hand), Arc::clone(&self.context.sure));
         let topic = Topic::Delete(delete.of.clone());
         let done = topic.clone();
         let job = move || -> super::pace::Running<Done> {
@@ -266,7 +267,7 @@ impl Actor {
                 name
             };
             let mut pledge = Pledge::new(&self.handle, Undo::Ungate(uid.clone()));
-            let (hand, uid, sure) = (self.hand.clone(), uid.clone(), Arc::clone(&self.context.sure));
+            let (hand, uid, sure) = (Arc::clone(&self.hand), uid.clone(), Arc::clone(&self.context.sure));
             let job = move || -> super::pace::Running<Done> {
                 Box::pin(async move {
                     let topic = Topic::Ungate;

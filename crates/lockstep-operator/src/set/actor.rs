@@ -47,7 +47,7 @@ pub struct Context {
 pub struct Actor {
     pub(super) context: Arc<Context>,
     pub(super) handle: Arc<Handle>,
-    pub(super) hand: Hand,
+    pub(super) hand: Arc<Hand>,
     pub(super) set: SetRef,
     pub(super) owner: Uid,
     /// What the last plan asked to be remembered; newer than what is written, never older.
@@ -89,7 +89,7 @@ enum Next {
 impl Actor {
     /// An actor for a set that is there.
     pub fn new(context: Arc<Context>, handle: Arc<Handle>, wish: &Wish) -> Self {
-        let hand = Hand::new(context.client.clone(), &wish.set.namespace);
+        let hand = Arc::new(Hand::new(context.client.clone(), &wish.set.namespace));
         Self {
             context,
             handle,

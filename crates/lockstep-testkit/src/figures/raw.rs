@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ObjectMeta, Preconditions};
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, Resource};
 use lockstep_feed::{InitialList, Source, feed};
@@ -24,6 +24,9 @@ use crate::cluster::{Cluster, ClusterError};
 
 /// How the raw client appears in the audit log.
 pub const AGENT: &str = "raw-client";
+
+/// The label that all its pods carry.
+const SET: &str = "raw.dev/set-of-pods";
 
 /// A pod as far as the raw client cares.
 #[derive(Debug, Clone, Deserialize)]
@@ -140,7 +143,8 @@ pub struct RawClient<'a> {
 }
 
 impl<'a> RawClient<'a> {
-    /// A client for pods of this shape in an empty namespace, with so many requests under way at a time.
+    /// A client for pods of this shape in an empty namespace, with so many requests under way at a time. Makes
+    /// their service.
     pub async fn start(
         cluster: &Cluster,
         namespace: &str,
@@ -151,6 +155,7 @@ impl<'a> RawClient<'a> {
             Some(access) => access.client(AGENT).await?,
             None => cluster.client(),
         };
+        serve(&client, namespace, shape).await?;
         let seen: Vec<_> = (0..shape.pods).map(|_| watch::channel(Seen::Absent).0).collect();
         let seen = Arc::new(seen);
         let pods: Api<Lean> = Api::namespaced(client.clone(), namespace);
@@ -222,7 +227,7 @@ impl<'a> RawClient<'a> {
         pod["kind"] = json!("Pod");
         pod["metadata"]["name"] = json!(name);
         pod["metadata"]["labels"] = json!({
-            "raw.dev/set-of-pods": self.shape.name, "raw.dev/group-of-pod": "0",
+            SET: self.shape.name, "raw.dev/group-of-pod": "0",
             "raw.dev/role-of-pod": "web", "raw.dev/instance-of-it": index.to_string(),
             "raw.dev/member-of-it": "pod", "raw.dev/pod-of-set": "0",
             "raw.dev/revision-of-it": "0123456789", "raw.dev/revision-of-set": "0123456789",
@@ -232,6 +237,19 @@ impl<'a> RawClient<'a> {
         pod["spec"]["subdomain"] = json!(self.shape.name);
         pod
     }
+}
+
+/// A headless service for the pods, as every set has one: keeping its endpoints is a good part of what a rollout
+/// costs the control plane, whoever rolls.
+async fn serve(client: &Client, namespace: &str, shape: &Shape<'_>) -> Result<(), ClusterError> {
+    let service = json!({
+        "metadata": {"name": shape.name},
+        "spec": {"clusterIP": "None", "publishNotReadyAddresses": true, "selector": {SET: shape.name}},
+    });
+    let service = serde_json::from_value(service).map_err(ClusterError::access("write a service"))?;
+    let services: Api<Service> = Api::namespaced(client.clone(), namespace);
+    let made = services.create(&PostParams::default(), &service).await;
+    made.map(drop).map_err(ClusterError::api("create a service"))
 }
 
 fn name(index: u32) -> String {

@@ -110,11 +110,10 @@ impl Stage {
                     && role["updatedReady"].as_u64() == Some(u64::from(shape.pods))
             })
         };
-        let waiting = tokio::time::timeout(PATIENCE, await_condition(api, shape.name, complete)).await;
-        waiting
-            .map_err(ClusterError::access("see a rollout complete"))?
-            .map_err(ClusterError::access("watch a set"))?;
-        Ok(())
+        // A watch that breaks is begun again: the API server may be busy, or not know our kinds for a moment.
+        let complete = async { while await_condition(api.clone(), shape.name, complete).await.is_err() {} };
+        let waited = tokio::time::timeout(PATIENCE, complete).await;
+        waited.map_err(ClusterError::access("see a rollout complete"))
     }
 }
 
