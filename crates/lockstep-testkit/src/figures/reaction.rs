@@ -119,38 +119,38 @@ mod tests {
     /// Two pods, one away at a time.
     fn rollout() -> Audit {
         log(&[
-            ("me", "delete", "pods", "a", 0),
+            ("mine", "delete", "pods", "a", 0),
             ("lockstep-kubelet", "patch", "pods/status", "a", 2),
             ("lockstep-kubelet", "delete", "pods", "a", 10),
-            ("me", "create", "pods", "a", 14),
+            ("mine", "create", "pods", "a", 14),
             ("lockstep-kubelet", "patch", "pods/status", "a", 20),
             ("lockstep-kubelet", "patch", "pods/status", "a", 100),
-            ("me", "delete", "pods", "b", 107),
+            ("mine", "delete", "pods", "b", 107),
             ("lockstep-kubelet", "delete", "pods", "b", 110),
-            ("me", "create", "pods", "b", 113),
+            ("mine", "create", "pods", "b", 113),
             ("lockstep-kubelet", "patch", "pods/status", "b", 200),
-            ("me", "patch", "lockstepsets/status", "web", 201),
-            ("me", "create", "events", "web.1", 202),
+            ("mine", "patch", "lockstepsets/status", "web", 201),
+            ("mine", "create", "events", "web.1", 202),
             ("somebody", "create", "pods", "c", 203),
         ])
     }
 
     #[test]
     fn readiness_is_matched_with_the_delete_it_allows() {
-        let read = Reactions::read(&rollout(), "x", "me", 1);
+        let read = Reactions::read(&rollout(), "x", "mine", 1);
         let millis = |times: &[f64]| times.iter().map(|time| (time * 1000.0).round()).collect::<Vec<_>>();
         assert_eq!(millis(&read.ready_to_delete), [6.0]);
         assert_eq!(millis(&read.gone_to_create), [3.0, 2.0]);
-        assert!(Reactions::read(&rollout(), "x", "me", 2).ready_to_delete.is_empty());
+        assert!(Reactions::read(&rollout(), "x", "mine", 2).ready_to_delete.is_empty());
     }
 
     #[test]
     fn writes_are_counted_by_agent_and_events_apart() {
-        let writes = Writes::count(&rollout(), "x", &["me"]);
+        let writes = Writes::count(&rollout(), "x", &["mine"]);
         let expected = Writes { creates: 2, deletes: 2, beside: 1, events: 1, refused: 0 };
         assert_eq!(writes, expected);
         assert_eq!(writes.per_pod(2), 2.5);
-        assert_eq!(Writes::count(&rollout(), "y", &["me"]), Writes::default());
+        assert_eq!(Writes::count(&rollout(), "y", &["mine"]), Writes::default());
     }
 
     #[test]
