@@ -57,6 +57,8 @@ pub struct Actor {
     pub(super) written: Value,
     /// The state of the object that was looked at last.
     seen: u64,
+    /// The wish that what is under way was planned for.
+    planned_for: Option<i64>,
     /// What was last said.
     pub(super) said: LockstepSetStatus,
     pub(super) said_at: Option<Instant>,
@@ -100,6 +102,7 @@ impl Actor {
             stored: wish.memory(),
             written: wish.status.memory.clone(),
             seen: 0,
+            planned_for: None,
             said: wish.status.clone(),
             said_at: None,
             saying: false,
@@ -147,6 +150,9 @@ impl Actor {
             return Next::Wait;
         }
         self.adopt(&wish);
+        if !self.is_settled_for(&wish) {
+            return Next::Wait;
+        }
         match &wish.parsed {
             Ok(checked) => self.look(&wish, &Arc::clone(checked)).await,
             Err(problems) => {
@@ -156,6 +162,18 @@ impl Actor {
             }
         }
         Next::Wait
+    }
+
+    /// Whoever changes their mind, pauses or aborts gets no more of what was planned before: what has not started is
+    /// dropped, and what is under way has ended before the next plan is made.
+    fn is_settled_for(&mut self, wish: &Wish) -> bool {
+        if self.planned_for != Some(wish.generation) {
+            if !self.pace.halt() {
+                return false;
+            }
+            self.planned_for = Some(wish.generation);
+        }
+        true
     }
 
     async fn look(&mut self, wish: &Arc<Wish>, checked: &Checked) {
@@ -234,6 +252,7 @@ impl Actor {
         self.seen = wish.version;
         if wish.status.memory != self.written || self.doubt {
             self.doubt = false;
+            self.planned_for = None;
             self.memory = wish.memory();
             self.stored.clone_from(&self.memory);
             self.written = wish.status.memory.clone();

@@ -106,6 +106,12 @@ impl<T> Pace<T> {
     pub fn drop_all(&mut self, topic: &Topic) {
         self.queue.retain(|(other, _)| other != topic && other.at_large() != *topic);
     }
+
+    /// Drops all that has not started. Returns whether nothing is under way either.
+    pub fn halt(&mut self) -> bool {
+        self.queue = VecDeque::new();
+        self.running == 0
+    }
 }
 
 /// A pause after writes that failed; it doubles until one succeeds.
@@ -163,6 +169,19 @@ mod tests {
         assert_eq!(pace.queue.len(), 2);
         pace.drop_all(&Topic::Creates("web".into()));
         assert_eq!(pace.queue.len(), 1);
+    }
+
+    #[test]
+    fn halts_when_what_was_under_way_has_ended() {
+        let mut pace: Pace<()> = Pace::default();
+        for _ in 0..3 {
+            pace.push(Topic::Deletes, Box::new(|| Box::pin(async {})));
+        }
+        assert!(pace.next().is_some());
+        assert!(!pace.halt());
+        pace.ended(true);
+        assert!(pace.next().is_none(), "nothing that had not started does");
+        assert!(pace.halt());
     }
 
     #[test]
