@@ -161,7 +161,11 @@ impl Level<'_> {
         }
         let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
         let opened = leaving && opened == Some(self.aims.set_target);
-        let under_way = (updated && unfinished) || opened || (surging && group.ordinal < self.spec.replicas);
+        let restarts = group.ordinal < self.spec.replicas && self.will_restart(group);
+        // What is replaced now is missing from now on, though a finished group had it.
+        let under_way = (updated && (unfinished || restarts))
+            || opened
+            || (surging && group.ordinal < self.spec.replicas);
         let in_update = under_way || (any_updated && any_unfinished);
         let wished = group.ordinal < self.spec.replicas && !kept && !self.recreates();
         if wished && !needs_work && group.strangers.is_empty() {
@@ -169,7 +173,7 @@ impl Level<'_> {
             at = At::Target;
         }
         let mut unit = self.unit(group, at, available, wake);
-        unit.available &= group.ordinal >= self.spec.replicas || !self.will_restart(group);
+        unit.available &= !restarts;
         Facts { unit, exists: !group.is_gone(), available, in_update, under_way, needs_work }
     }
 

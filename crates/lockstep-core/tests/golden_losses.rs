@@ -50,6 +50,36 @@ fn what_is_moved_beside_a_surge_of_another_revision_does_not_return_as_it_was() 
 }
 
 #[test]
+fn a_finished_group_in_which_something_restarts_is_on_its_way_again() {
+    let mut decode = role("decode", 2, "A");
+    decode.restart.kind = RestartKind::Instance;
+    let mut spec = groups(2, RollingUpdate, 1, 0, vec![decode]);
+    spec.strategy.order = Order::Ascending;
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run_until(|desk| desk.at(0, "decode", "B") == 2);
+    desk.start();
+    desk.each(|group, _, i, pod| pod.restarts += u32::from(group == 0 && i == 0));
+    desk.unready(1, "decode", 0);
+    assert_eq!(desk.plan(), "-0/decode-0", "the broken group is not opened beside it");
+}
+
+#[test]
+fn an_instance_that_is_ready_is_not_taken_for_one_that_flaps() {
+    let mut decode = with_workers(within(role("decode", 1, "A"), 0, 1), 2);
+    decode.members[1].min_available = 1;
+    decode.min_ready = Millis::seconds(30);
+    let spec = set(1, vec![decode]);
+    let mut desk = Desk::complete(&spec);
+    let now = desk.now;
+    // Its workers blinked one after the other: one of them was ready all the while.
+    desk.each(|_, _, _, pod| {
+        pod.ready = if pod.member.as_str() == "worker" { Some(now) } else { pod.ready };
+    });
+    assert_eq!(desk.wait(5).wish(&at(&spec, "B")).plan(), "+1", "only the surge");
+    assert_eq!(desk.plan(), "");
+}
+
+#[test]
 fn a_restart_does_not_stop_a_group_that_is_needed_while_another_goes() {
     let mut router = spare("router", 2);
     router.restart.kind = RestartKind::Group;

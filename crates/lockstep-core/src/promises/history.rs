@@ -17,8 +17,9 @@ pub struct History {
     pub wish: Option<SpecEvent>,
     /// The stable revision of each role.
     pub stable: BTreeMap<RoleName, Revision>,
-    /// The one before, where the present one was stable too shortly for the engine to have noticed.
-    pub doubted: BTreeMap<RoleName, Revision>,
+    /// The others the engine may believe in: what was stable before, if the present one was so too shortly to
+    /// be noticed, and what seemed stable to a view that lags.
+    pub doubted: BTreeMap<RoleName, BTreeSet<Revision>>,
     /// What stands, terminating ones included.
     pub instances: BTreeMap<Subject, Instance>,
     /// What the world took away for good lately.

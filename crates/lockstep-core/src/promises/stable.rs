@@ -2,6 +2,7 @@
 
 use super::history::{History, number};
 use super::instance::Instance;
+use crate::model::Role;
 use crate::names::RoleName;
 
 impl History {
@@ -9,7 +10,7 @@ impl History {
     pub fn changes(&self, role: &RoleName) -> bool {
         let target = self.target(role);
         self.stable.get(role).is_some_and(|stable| Some(*stable) != target)
-            && self.doubted.get(role).is_none_or(|before| Some(*before) != target)
+            && !target.zip(self.doubted.get(role)).is_some_and(|(target, others)| others.contains(&target))
     }
 
     /// A role is stable when all of it, in all groups, is updated and available. Asked before anything that
@@ -25,7 +26,13 @@ impl History {
                 number(done.count()) == role.replicas
             })
         };
-        if role.replicas == 0 || replicas == 0 || !whole_at(t) {
+        if role.replicas == 0 || replicas == 0 {
+            return;
+        }
+        if !whole_at(t) {
+            if (0..replicas).try_fold((0, t), |span, group| self.seemed_whole(group, role, span)).is_some() {
+                self.doubted.entry(name.clone()).or_default().insert(target);
+            }
             return;
         }
         let noticed = t.checked_sub(self.lag()).is_some_and(whole_at);
@@ -33,7 +40,29 @@ impl History {
         if noticed {
             self.doubted.remove(name);
         } else if let Some(before) = before {
-            self.doubted.insert(name.clone(), before);
+            self.doubted.entry(name.clone()).or_default().insert(before);
         }
+    }
+
+    /// The part of a span of time in which all of a role in a group may have seemed updated and available.
+    fn seemed_whole(&self, group: u32, role: &Role, (mut from, mut until): (u64, u64)) -> Option<(u64, u64)> {
+        let lag = Some(self.lag()).filter(|lag| *lag > 0)?;
+        let target = self.target(&role.name);
+        let standing = self.of(group, &role.name).filter(|(i, _)| *i < role.replicas);
+        let gone = self
+            .gone
+            .iter()
+            .filter(|(_, of, _)| of.group == group && of.role == role.name && of.instance < role.replicas);
+        let gone = gone.filter(|(_, of, _)| !self.instances.contains_key(of)).map(|(_, _, x)| x);
+        let mut seen = 0;
+        for x in standing.map(|(_, x)| x).chain(gone).filter(|x| Some(x.revision) == target) {
+            match (x.ready_since, x.lost_at) {
+                (Some(since), _) if !x.leaving => from = from.max(since + role.min_ready.0),
+                (_, Some(lost)) if x.was_ready => until = until.min(lost + lag),
+                _ => continue,
+            }
+            seen += 1;
+        }
+        (seen >= role.replicas && from <= until).then_some((from, until))
     }
 }

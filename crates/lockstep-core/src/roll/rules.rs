@@ -190,7 +190,8 @@ impl<'a> Rolling<'a> {
         let mut old_enough: Vec<&Unit> = self
             .units
             .iter()
-            .filter(|unit| ask.is_eligible(unit) && unit.outdated() && !unit.available)
+            // One that is ready may have been so for longer than its pods tell, which come and go by turns.
+            .filter(|unit| ask.is_eligible(unit) && unit.outdated() && !unit.ready)
             .filter(|unit| ask.now.since(unit.created) > age)
             .collect();
         self.sort(&mut old_enough);
