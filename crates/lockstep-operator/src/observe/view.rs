@@ -19,8 +19,9 @@ pub type Key = (Place, MemberName, u32, Arc<str>);
 /// The pods of one set.
 #[derive(Debug, Default)]
 pub struct View {
-    pods: BTreeMap<Key, Known>,
-    uids: HashMap<Uid, Key>,
+    /// What is large is held once, so that nodes and buckets that stand empty take little.
+    pods: BTreeMap<Arc<Key>, Box<Known>>,
+    uids: HashMap<Uid, Arc<Key>>,
     buried: Graves,
     listing: Option<Vec<SlimPod>>,
     words: Words,
@@ -100,7 +101,8 @@ pub struct Known {
 impl View {
     /// The pods of one owner, in order. A set that is gone may have left some of the same name.
     pub fn pods<'a>(&'a self, owner: &'a Uid) -> impl Iterator<Item = (&'a Key, &'a Known)> {
-        self.pods.iter().filter(move |(_, known)| known.owner.as_ref() == Some(owner))
+        let all = self.pods.iter().map(|(key, known)| (&**key, &**known));
+        all.filter(move |(_, known)| known.owner.as_ref() == Some(owner))
     }
 
     /// Whether there is none.
@@ -127,8 +129,8 @@ impl View {
         self.words.share(&mut place, &mut pod, &mut owner);
         let key = (place, pod.member.clone(), pod.index, Arc::from(slim.name()));
         let (key, before) = match self.pods.get_key_value(&key) {
-            Some((known, before)) => (known.clone(), Some(before)),
-            None => (key, None),
+            Some((known, before)) => (Arc::clone(known), Some(before)),
+            None => (Arc::new(key), None),
         };
         let same = before.filter(|known| known.pod.uid == slim.pod.uid);
         let version = slim.version();
@@ -154,8 +156,8 @@ impl View {
         if let Some(old) = before.map(|known| known.pod.uid.clone()) {
             self.uids.remove(&old);
         }
-        self.uids.insert(known.pod.uid.clone(), key.clone());
-        self.pods.insert(key, known);
+        self.uids.insert(known.pod.uid.clone(), Arc::clone(&key));
+        self.pods.insert(key, Box::new(known));
         news
     }
 
@@ -210,10 +212,11 @@ impl View {
         let pod = Pod { in_flight: true, ..pod };
         let owner = Some(owner.clone());
         let planned = (0, false);
-        match self.pods.entry(key) {
+        match self.pods.entry(Arc::new(key)) {
             Entry::Occupied(_) => false,
             Entry::Vacant(free) => {
-                free.insert(Known { pod, version: 0, owner, shown: false, deleting: false, planned });
+                let known = Known { pod, version: 0, owner, shown: false, deleting: false, planned };
+                free.insert(Box::new(known));
                 true
             }
         }
@@ -234,7 +237,7 @@ impl View {
 
     /// Whether this pod stands in this place.
     pub fn stands(&self, place: &Place, name: &str, uid: &Uid) -> bool {
-        self.uids.get(uid).is_some_and(|(where_, _, _, called)| where_ == place && **called == *name)
+        self.uids.get(uid).is_some_and(|key| key.0 == *place && *key.3 == *name)
     }
 
     /// A plan is about to be made on what is known now.
@@ -294,7 +297,7 @@ impl View {
 
     fn known_mut(&mut self, uid: &Uid) -> Option<&mut Known> {
         let key = self.uids.get(uid)?;
-        self.pods.get_mut(key)
+        self.pods.get_mut(key).map(|known| &mut **known)
     }
 }
 

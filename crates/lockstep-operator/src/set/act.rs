@@ -56,6 +56,8 @@ impl Actor {
                 continue;
             }
             match action {
+                // What is left is planned again when some of these are done.
+                Action::Create(_) if self.pace.is_full() => {}
                 Action::Create(create) => self.create(&mut stock, create),
                 Action::Delete(delete) => self.delete(delete),
                 Action::Ungate(ungate) => self.ungate(ungate),

@@ -8,8 +8,11 @@ use lockstep_core::names::RoleName;
 use lockstep_core::plan::InstanceRef;
 use lockstep_core::time::{Millis, Time};
 
-/// Requests of one set that are under way at a time, at most.
-const MOST: usize = 64;
+/// Requests of one set that are under way at a time, at most. Each takes a connection, and an API server that answers
+/// in ten milliseconds takes more than a thousand writes in a second this way.
+const MOST: usize = 16;
+/// Creates that wait for their turn, at most, give or take an instance.
+const AHEAD: usize = 16 * MOST;
 const FIRST_PAUSE: Millis = Millis(500);
 const LONGEST_PAUSE: Millis = Millis::seconds(60);
 
@@ -81,6 +84,12 @@ impl<T> Pace<T> {
     /// Puts a write in the queue.
     pub fn push(&mut self, topic: Topic, job: Job<T>) {
         self.queue.push_back((topic, job));
+    }
+
+    /// Whether enough waits already. A thousand pods that are to be created need not wait here, where they take
+    /// memory and are not asked any more whether they are still wanted.
+    pub fn is_full(&self) -> bool {
+        self.queue.len() >= AHEAD
     }
 
     /// The next write, if it may start now.
