@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use lockstep_core::gang::GangName;
+use lockstep_core::names::{RoleName, RuleName};
+
 pub(super) use crate::bounds::LONGEST_NAME as LONGEST;
 
 use super::{role_path, rule_path};
 use crate::findings::Findings;
 use crate::identity::{Values, default_pod_name, expand};
-use crate::lockstep_set::{LockstepSet, Role};
+use crate::lockstep_set::{GangScheduler, LockstepSet, Role};
 use crate::path::Path;
 
 const FORM: &str = "must be lower case letters, digits and '-', starting and ending with a letter or digit";
@@ -27,6 +30,7 @@ pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
         named_once(&members, |j| role_path(i).field("members").index(j), found);
         pod_names_fit(set, i, role, found);
     }
+    gang_names_fit(set, found);
     pods_share_no_name(set, found);
 }
 
@@ -128,6 +132,33 @@ fn pod_names_fit(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings)
         let total = name.len();
         let message =
             format!("the pod name {name} has {total} characters, {more} too many; shorten a name in it");
+        found.error(&path, message);
+    }
+}
+
+/// Pods carry the name of their gang as a label.
+fn gang_names_fit(set: &LockstepSet, found: &mut Findings) {
+    if set.spec.gang.scheduler == GangScheduler::None {
+        return;
+    }
+    for (i, role) in set.spec.roles.iter().enumerate().filter(|(_, role)| role.pods() > 1) {
+        let last = last_ordinal(role.replicas, role.strategy().max_surge);
+        gang_name_fits(GangName::Instance(RoleName::new(&role.name), last), &role_path(i), found);
+    }
+    let batched = set.spec.coordination.iter().enumerate();
+    for (i, rule) in batched.filter(|(_, rule)| rule.affinity_scheduling.is_some()) {
+        // There are no more batches than instances of a role.
+        let most = set.spec.roles.iter().map(|role| role.replicas).max().unwrap_or_default();
+        gang_name_fits(GangName::Batch(RuleName::new(&rule.name), most), &rule_path(i), found);
+    }
+}
+
+fn gang_name_fits(gang: GangName, path: &Path, found: &mut Findings) {
+    let (path, gang) = (path.field("name"), gang.to_string());
+    if let Some(more) = gang.len().checked_sub(LONGEST).filter(|more| *more > 0 && found.sound(&path)) {
+        let total = gang.len();
+        let message =
+            format!("the gang's label {gang} has {total} characters, {more} too many; shorten the name");
         found.error(&path, message);
     }
 }

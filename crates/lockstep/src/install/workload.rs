@@ -102,8 +102,9 @@ fn container(installation: &Installation) -> Value {
         // Its name in the Lease and on events.
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            // One heap for all threads: what one has freed another can use, and memory stays a third smaller.
+            // One heap for all threads, given back when it is free: a third less for many pods.
             {"name": "MALLOC_ARENA_MAX", "value": "1"},
+            {"name": "MALLOC_TRIM_THRESHOLD_", "value": "131072"},
         ],
         "ports": [
             {"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
