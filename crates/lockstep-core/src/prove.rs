@@ -41,6 +41,7 @@ pub fn prove(from: Option<&Spec>, to: &Spec) -> Proof {
     let resumed = Spec { paused: false, ..to.clone() };
     let scenario = Scenario {
         initial: from.cloned(),
+        present: None,
         changes: vec![(Millis(0), resumed)],
         nature: Nature {
             start_up_default: Span::fixed(Millis::seconds(1)),

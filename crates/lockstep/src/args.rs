@@ -79,7 +79,7 @@ Examples:
   lockstep plan --to new.yaml                        a first start
   lockstep plan -f old.yaml --to new.yaml -o svg > rollout.svg
   lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state
-  lockstep plan --live llama                         the same, from what a cluster holds now
+  lockstep plan --live llama                         the same, from what a cluster holds, and what is left
   lockstep plan --live llama --to new.yaml           what applying this would do to it";
 
 const SIMULATE_EXAMPLES: &str = "\

@@ -11,10 +11,17 @@ use crate::time::{Millis, Time};
 impl Sim<'_> {
     /// Sets the stage: the initial spec stands complete, then the first change comes.
     pub(super) fn begin(&mut self) {
+        if let Some(present) = &self.scenario.present {
+            self.now = present.now;
+        }
         let longest =
             self.scenario.initial.iter().flat_map(|spec| &spec.roles).map(|role| role.min_ready).max();
         let quiet = longest.unwrap_or_default() + Millis::seconds(10);
-        self.began = if self.scenario.initial.is_some() { Time(0) + quiet } else { Time(0) };
+        self.began = match (&self.scenario.present, &self.scenario.initial) {
+            (Some(present), _) => present.now,
+            (None, Some(_)) => Time(0) + quiet,
+            (None, None) => Time(0),
+        };
         self.changes_left = self.scenario.changes.len();
         for index in 0..self.scenario.changes.len() {
             let at = self.began + self.scenario.changes[index].0;
@@ -41,7 +48,10 @@ impl Sim<'_> {
         }
         if let Some(initial) = &self.scenario.initial {
             self.spec = Some(initial);
-            self.furnish(initial);
+            match &self.scenario.present {
+                Some(present) => self.resume(present, initial),
+                None => self.furnish(initial),
+            }
         }
     }
 
@@ -330,7 +340,7 @@ impl Sim<'_> {
         self.after(back, Job::NodeBack(lost));
     }
 
-    fn start_up(&mut self, name: &PodName) -> Millis {
+    pub(super) fn start_up(&mut self, name: &PodName) -> Millis {
         let nature = &self.scenario.nature;
         nature.start_up.get(&name.role).copied().unwrap_or(nature.start_up_default).draw(&mut self.rng)
     }

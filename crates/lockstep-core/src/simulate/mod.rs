@@ -11,9 +11,12 @@ pub mod view;
 pub mod world;
 
 mod happen;
+mod present;
 mod shell;
 
 use std::collections::BTreeMap;
+
+pub use self::present::Present;
 
 use self::faults::{Faults, Nature};
 use self::record::Recorder;
@@ -33,6 +36,8 @@ use crate::time::{Millis, Time};
 pub struct Scenario {
     /// What stands at the beginning, complete; nothing: the first change is a first start.
     pub initial: Option<Spec>,
+    /// What of it really stands, where that is not all.
+    pub present: Option<Present>,
     /// What the user wishes for, and when, counted from the first of them.
     pub changes: Vec<(Millis, Spec)>,
     /// How the world behaves.
@@ -52,6 +57,7 @@ impl Scenario {
     pub fn ideal(initial: Spec, to: Spec) -> Self {
         Self {
             initial: Some(initial),
+            present: None,
             changes: vec![(Millis(0), to)],
             nature: Nature::default(),
             faults: Faults::default(),

@@ -86,10 +86,15 @@ impl World {
         Self { nodes, ..Self::default() }
     }
 
-    /// A fresh UID.
+    /// A fresh UID. What was there at the beginning may have one of the same form.
     pub fn uid(&mut self) -> Uid {
-        self.next_uid += 1;
-        Uid::new(&format!("u{}", self.next_uid))
+        loop {
+            self.next_uid += 1;
+            let uid = Uid::new(&format!("u{}", self.next_uid));
+            if !self.names.contains_key(&uid) {
+                return uid;
+            }
+        }
     }
 
     /// Creates the pods of an instance; names that are taken are left alone, as an API server would.

@@ -343,7 +343,16 @@ impl Generator {
         let seed = self.rng.next_u64();
         let faults = if self.taste.faults { self.faults() } else { Faults::default() };
         let limit = Millis::minutes(60 * 24 * 4);
-        Scenario { initial: Some(initial), changes, nature, faults, seed, limit, most_plans: 200_000 }
+        Scenario {
+            initial: Some(initial),
+            present: None,
+            changes,
+            nature,
+            faults,
+            seed,
+            limit,
+            most_plans: 200_000,
+        }
     }
 
     fn every(&mut self) -> Option<Millis> {

@@ -12,6 +12,7 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
     let (shortest, longest) = scenario.starts_in;
     let mut model = Model {
         initial: Some(scenario.given.spec().clone()),
+        present: None,
         changes: Vec::new(),
         nature: Nature {
             start_up_default: Span { min: millis(shortest), max: millis(longest) },

@@ -31,7 +31,7 @@ pub fn run(screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
 
     let ready = |role: &str, minutes| Ready { role: Some(role.to_owned()), time: Millis::minutes(minutes) };
     let pace = Pace { ready: vec![ready("prefill", 8), ready("decode", 6)], terminate: None };
-    let played = play_ideal(Some(&from), &to, &pace)?;
+    let played = play_ideal(Some(&from), &to, None, &pace)?;
     writeln!(
         screen.out,
         "{}\n",

@@ -5,7 +5,7 @@ use lockstep_api::proof::conflict::{self, Conflict};
 use lockstep_core::model::Spec;
 use lockstep_core::simulate::faults::Nature;
 use lockstep_core::simulate::trace::{End, Event};
-use lockstep_core::simulate::{Outcome, Scenario, run as play};
+use lockstep_core::simulate::{Outcome, Present, Scenario, run as play};
 use lockstep_core::time::Millis;
 
 use super::say;
@@ -46,17 +46,18 @@ pub fn run(args: &PlanArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let Some(to) = &args.to else { anyhow::bail!("--to is required: the manifest that is wished for") };
     let (from, to) = read_pair(args.from.as_deref(), to)?;
     say(&to.warnings, screen);
-    tell(from.as_ref(), &to, args, screen)
+    tell(from.as_ref(), &to, None, args, screen)
 }
 
-/// Plays the rollout and says what happens.
+/// Plays the rollout, from what stands if that is given, and says what happens.
 pub fn tell(
     from: Option<&Manifest>,
     to: &Manifest,
+    present: Option<&Present>,
     args: &PlanArgs,
     screen: &mut Screen<'_>,
 ) -> anyhow::Result<Exit> {
-    let played = play_ideal(from, to, &args.pace)?;
+    let played = play_ideal(from, to, present, &args.pace)?;
     warn_of_deadline(&played.nature, to, screen);
     match args.output {
         PlanForm::Table => show(&played, from, to, args, screen)?,
@@ -86,13 +87,19 @@ fn exit(conflict: Option<&Conflict>) -> Exit {
 }
 
 /// Plays the rollout where nothing goes wrong.
-pub fn play_ideal(from: Option<&Manifest>, to: &Manifest, pace: &Pace) -> Result<Played, BadInput> {
+pub fn play_ideal(
+    from: Option<&Manifest>,
+    to: &Manifest,
+    present: Option<&Present>,
+    pace: &Pace,
+) -> Result<Played, BadInput> {
     let from_spec = from.map(|from| &from.spec);
     let mut nature = Nature::default();
     let specs: Vec<&Spec> = from_spec.into_iter().chain([&to.spec]).collect();
     pace::apply(pace, &mut nature, &specs)?;
     let scenario = Scenario {
         initial: from_spec.cloned(),
+        present: present.cloned(),
         changes: vec![(Millis(0), Spec { paused: false, ..to.spec.clone() })],
         nature: nature.clone(),
         ..Scenario::ideal(to.spec.clone(), to.spec.clone())
@@ -109,7 +116,8 @@ pub fn play_ideal(from: Option<&Manifest>, to: &Manifest, pace: &Pace) -> Result
             _ => conflict::explain(&to.set, &to.spec, &stage, &outcome.blocked),
         }
     });
-    Ok(Played { title: title(from, to), events, outcome, nature, waves, totals, conflict })
+    let title = if present.is_some() { title(from, to).midway(to) } else { title(from, to) };
+    Ok(Played { title, events, outcome, nature, waves, totals, conflict })
 }
 
 /// A rollout whose pods start more slowly than its deadline counts as stalled while it goes well.

@@ -17,6 +17,19 @@ pub struct Title {
     pub moves: bool,
 }
 
+impl Title {
+    /// The same in the middle of a rollout, where something may be left to do though nothing changes.
+    pub fn midway(self, to: &Manifest) -> Self {
+        let text = if self.moves {
+            format!("{}, from what stands now", self.text)
+        } else {
+            let groups = words::count(to.spec.replicas, "group");
+            format!("{}: {groups}, what is left of the rollout", to.spec.name)
+        };
+        Self { text, moves: true }
+    }
+}
+
 /// Names what changes.
 pub fn title(from: Option<&Manifest>, to: &Manifest) -> Title {
     let name = &to.spec.name;

@@ -91,8 +91,14 @@ async fn from_the_first_start_to_an_abort() {
         assert_eq!(plan["blocked"][0]["reason"], "PauseStep");
         assert_eq!(plan["memory"]["complete"], now["memory"]["complete"]);
     }
-    let note = stage.lockstep(&["plan", "--live", "llama", "--to", to]).await;
-    assert!(note.err.contains("not the whole way"), "{}", note.err);
+    // And how it would go on from here: what has moved stays, or goes back first.
+    let rest = stage.lockstep(&["plan", "--live", "llama"]).await;
+    rest.says("what is left of the rollout").says("decode-0").says("Can finish: yes");
+    assert!(!rest.out.contains("decode-1 "), "it is updated already:\n{}", rest.out);
+    let old_file = files.join("old.yaml");
+    std::fs::write(&old_file, LLAMA).expect("written");
+    let back = stage.lockstep(&["plan", "--live", "llama", "--to", old_file.to_str().expect("text")]).await;
+    back.says("from what stands now").says("decode-1").says("1 replacement").says("Can finish: yes");
 
     stage
         .lockstep(&["promote", "llama", "-g", "0"])
