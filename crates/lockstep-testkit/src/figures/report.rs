@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Figures, Memory, Reaction, Round, Spread};
+use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Size, Spread, Writes};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,7 +12,8 @@ impl fmt::Display for Figures {
             self.rounds(f)?;
         }
         self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
-        self.memory.iter().try_for_each(|memory| memory.lines(f))
+        self.memory.iter().try_for_each(|memory| memory.lines(f))?;
+        self.side_by_side.iter().try_for_each(|all| all.lines(f))
     }
 }
 
@@ -50,6 +51,40 @@ impl Memory {
         let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
         write!(f, "{:<34}{idle:>11.1}{few:>11.1}{many:>11.1}", "operator")?;
         writeln!(f, "{:>12.2}", self.per_thousand() / 1024.0)
+    }
+}
+
+impl SideBySide {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pods, Size { groups, group_size }) = (self.size.pods(), self.size);
+        writeln!(
+            f,
+            "SIDE BY SIDE: {pods} pods, {groups} groups of {group_size}, a tenth of the groups at a time\n"
+        )?;
+        writeln!(f, "{:<34}{:>11}{:>11}{:>11}", "SECONDS", "CREATED", "READY", "ROLLED")?;
+        for roll in &self.rolls {
+            let (create, rolled) = (&roll.create, &roll.roll);
+            write!(f, "{:<34}{:>11.2}{:>11.2}", roll.title(), create.creates, create.ready)?;
+            writeln!(f, "{:>11.2}", rolled.ready)?;
+        }
+        let title = "WRITES PER REPLACED POD";
+        write!(f, "\n{title:<34}{:>11}{:>13}{:>11}", "CONTROLLER", "STATEFULSETS", "GARBAGE")?;
+        writeln!(f, "{:>8}{:>9}{:>9}", "ALL", "EVENTS", "REFUSED")?;
+        for roll in &self.rolls {
+            let writes = &roll.writes;
+            let per_pod = |writes: &Writes| writes.per_pod(pods);
+            write!(f, "{:<34}{:>11.2}", roll.title(), per_pod(&writes.controller))?;
+            write!(f, "{:>13.2}{:>11.2}", per_pod(&writes.stateful_sets), per_pod(&writes.garbage))?;
+            writeln!(f, "{:>8.2}{:>9}{:>9}", writes.per_pod(pods), writes.events(), writes.refused())?;
+        }
+        Ok(())
+    }
+}
+
+impl Roll {
+    fn title(&self) -> String {
+        let roles = if self.roles == 1 { "one role".to_owned() } else { format!("{} roles", self.roles) };
+        format!("{:?}, {roles}", self.kind)
     }
 }
 
