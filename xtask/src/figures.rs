@@ -30,11 +30,14 @@ pub struct FiguresArgs {
     #[arg(long)]
     peers: bool,
     /// How many groups of a leader and its workers are rolled side by side.
-    #[arg(long, default_value_t = 50, value_parser = value_parser!(u32).range(2..=1000))]
+    #[arg(long, requires = "peers", default_value_t = 50, value_parser = value_parser!(u32).range(2..=1000))]
     groups: u32,
     /// How many pods such a group has.
-    #[arg(long, default_value_t = 4, value_parser = value_parser!(u32).range(2..=100))]
+    #[arg(long, requires = "peers", default_value_t = 4, value_parser = value_parser!(u32).range(2..=100))]
     group_size: u32,
+    /// How long each of these pods takes to be ready (`2s`, `1s..3s`); at once, unless told.
+    #[arg(long)]
+    ready_after: Option<String>,
     /// How the figures are shown.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -88,7 +91,11 @@ pub async fn run(args: &FiguresArgs) -> Result<()> {
         pods: args.pods,
         parallel: args.parallel as usize,
         rounds: args.rounds,
-        peers: Size { groups: args.groups, group_size: args.group_size },
+        peers: Size {
+            groups: args.groups,
+            group_size: args.group_size,
+            ready_after: args.ready_after.clone(),
+        },
     };
     let figures = measure(&settings).await?;
     match args.output {

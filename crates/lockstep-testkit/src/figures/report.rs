@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Size, Spread, Writes};
+use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,11 +56,11 @@ impl Memory {
 
 impl SideBySide {
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (pods, Size { groups, group_size }) = (self.size.pods(), self.size);
-        writeln!(
-            f,
-            "SIDE BY SIDE: {pods} pods, {groups} groups of {group_size}, a tenth of the groups at a time\n"
-        )?;
+        let (pods, size) = (self.size.pods(), &self.size);
+        let ready =
+            size.ready_after.as_deref().map_or_else(|| "at once".to_owned(), |it| format!("after {it}"));
+        write!(f, "\nSIDE BY SIDE: {pods} pods in {} groups of {}, ", size.groups, size.group_size)?;
+        writeln!(f, "ready {ready}; a tenth of the groups at a time\n")?;
         writeln!(f, "{:<34}{:>11}{:>11}{:>11}", "SECONDS", "CREATED", "READY", "ROLLED")?;
         for roll in &self.rolls {
             let (create, rolled) = (&roll.create, &roll.roll);
@@ -83,8 +83,8 @@ impl SideBySide {
 
 impl Roll {
     fn title(&self) -> String {
-        let roles = if self.roles == 1 { "one role".to_owned() } else { format!("{} roles", self.roles) };
-        format!("{:?}, {roles}", self.kind)
+        let roles = if self.roles == 1 { "role" } else { "roles" };
+        format!("{:?}, {} {roles}", self.kind, self.roles)
     }
 }
 

@@ -24,12 +24,15 @@ const STATEFUL_SETS: &str = "statefulset-controller";
 const GARBAGE: &str = "generic-garbage-collector";
 
 /// What everybody is to roll.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Size {
     /// Groups of a leader and its workers, over all roles.
     pub groups: u32,
     /// Pods of a group.
     pub group_size: u32,
+    /// How long a pod takes to be ready, as the kubelet stand-in is told (`1s..3s`); nothing: it is at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_after: Option<String>,
 }
 
 impl Size {
@@ -73,8 +76,8 @@ pub struct Roll {
     pub writes: Share,
 }
 
-/// What was written while pods were replaced, by the controller itself and by those it leaves the work to. What
-/// everybody causes alike is not in it: bindings, statuses of pods, endpoints.
+/// What was written while pods were replaced, also in vain, by the controller itself and by those it leaves the work
+/// to. What others write whoever rolls is not in it: bindings, statuses of pods, endpoints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
     /// By the controller whose kind it is.
@@ -108,23 +111,23 @@ impl Share {
 }
 
 /// Lets everybody roll, one after the other.
-pub async fn measure(program: &Path, size: Size) -> Result<SideBySide, ClusterError> {
+pub async fn measure(program: &Path, size: &Size) -> Result<SideBySide, ClusterError> {
     // Everybody's pods stay until the end, and those that are replaced take their place until they are gone.
     let stage = Stage::set(program, size.pods() * 6).await?;
     let _neighbour = leader_worker_set::start(&stage.cluster).await?;
     // A first small one, so that everybody is awake.
-    let first = Size { groups: 2, group_size: 2 };
-    roll(&stage, &Contender { kind: Kind::DisaggregatedSet, roles: 2, size: first }).await?;
+    let first = Size { groups: 2, group_size: 2, ready_after: None };
+    roll(&stage, &Contender { kind: Kind::DisaggregatedSet, roles: 2, size: &first }).await?;
     let mut rolls = Vec::new();
     for contender in Contender::all(size) {
         let Contender { kind, roles, .. } = contender;
-        say(&format!("{} pods by a {kind:?} with {roles} role(s)", size.pods()));
+        say(&format!("creating and rolling {} pods by a {kind:?}, roles: {roles}", size.pods()));
         rolls.push(roll(&stage, &contender).await?);
     }
-    Ok(SideBySide { size, rolls })
+    Ok(SideBySide { size: size.clone(), rolls })
 }
 
-async fn roll(stage: &Stage, contender: &Contender) -> Result<Roll, ClusterError> {
+async fn roll(stage: &Stage, contender: &Contender<'_>) -> Result<Roll, ClusterError> {
     let cluster = &stage.cluster;
     let namespace = cluster.new_namespace("peer").await?;
     let began = Timestamp::now();
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn groups_are_split_among_roles_without_loss() {
-        let size = Size { groups: 51, group_size: 4 };
+        let size = Size { groups: 51, group_size: 4, ready_after: None };
         assert_eq!((size.pods(), size.split(1), size.split(2)), (204, vec![51], vec![26, 25]));
         assert_eq!((window(51), window(25), window(3)), (5, 2, 1));
     }
