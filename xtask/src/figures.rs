@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum, value_parser};
+use lockstep_kubelet::span::Span;
 use lockstep_testkit::figures::{Part, Settings, Size, measure};
 use lockstep_testkit::say;
 use serde_json::Value;
@@ -36,8 +37,8 @@ pub struct FiguresArgs {
     #[arg(long, requires = "peers", default_value_t = 4, value_parser = value_parser!(u32).range(2..=100))]
     group_size: u32,
     /// How long each of these pods takes to be ready (`2s`, `1s..3s`); at once, unless told.
-    #[arg(long)]
-    ready_after: Option<String>,
+    #[arg(long, requires = "peers")]
+    ready_after: Option<Span>,
     /// How the figures are shown.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -91,11 +92,7 @@ pub async fn run(args: &FiguresArgs) -> Result<()> {
         pods: args.pods,
         parallel: args.parallel as usize,
         rounds: args.rounds,
-        peers: Size {
-            groups: args.groups,
-            group_size: args.group_size,
-            ready_after: args.ready_after.clone(),
-        },
+        peers: Size { groups: args.groups, group_size: args.group_size, ready_after: args.ready_after },
     };
     let figures = measure(&settings).await?;
     match args.output {

@@ -145,7 +145,7 @@ pub async fn measure(settings: &Settings) -> Result<Figures, ClusterError> {
                 figures.memory = Some(memory::measure(&settings.program).await?);
             }
             Part::Peers => {
-                figures.side_by_side = Some(peers::measure(&settings.program, &settings.peers).await?);
+                figures.side_by_side = Some(peers::measure(&settings.program, settings.peers).await?);
             }
         }
     }

@@ -57,8 +57,7 @@ impl Memory {
 impl SideBySide {
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (pods, size) = (self.size.pods(), &self.size);
-        let ready =
-            size.ready_after.as_deref().map_or_else(|| "at once".to_owned(), |it| format!("after {it}"));
+        let ready = size.ready_after.map_or_else(|| "at once".to_owned(), |it| format!("after {it}"));
         write!(f, "\nSIDE BY SIDE: {pods} pods in {} groups of {}, ", size.groups, size.group_size)?;
         writeln!(f, "ready {ready}; a tenth of the groups at a time\n")?;
         writeln!(f, "{:<34}{:>11}{:>11}{:>11}", "SECONDS", "CREATED", "READY", "ROLLED")?;

@@ -57,18 +57,18 @@ impl Kind {
 
 /// Somebody who rolls pods.
 #[derive(Debug, Clone, Copy)]
-pub struct Contender<'a> {
+pub struct Contender {
     /// By what kind of object.
     pub kind: Kind,
     /// In how many roles.
     pub roles: u32,
     /// How many pods.
-    pub size: &'a Size,
+    pub size: Size,
 }
 
-impl<'a> Contender<'a> {
+impl Contender {
     /// Everybody with the same pods: in one role, and in two.
-    pub fn all(size: &'a Size) -> [Self; 4] {
+    pub fn all(size: Size) -> [Self; 4] {
         let contender = |kind, roles| Self { kind, roles, size };
         [
             contender(Kind::LeaderWorkerSet, 1),
@@ -88,7 +88,8 @@ impl<'a> Contender<'a> {
         let kind = self.kind.resource();
         let api: Api<DynamicObject> = Api::namespaced_with(cluster.client(), namespace, &kind);
         // The pods are those of the other figures.
-        let ready_after = self.size.ready_after.as_deref();
+        let ready_after = self.size.ready_after.map(|span| span.to_string());
+        let ready_after = ready_after.as_deref();
         let shape = Shape { name: NAME, pods: self.size.pods(), window: 0, ready_after };
         let spec = self.spec(&shape.template(cluster.stand_in(), image));
         let object = DynamicObject::new(NAME, &kind).data(json!({"spec": spec}));
@@ -155,7 +156,7 @@ mod tests {
     fn everybody_is_told_to_roll_the_same_pods() {
         let size = Size { groups: 50, group_size: 4, ready_after: None };
         let template = json!({"spec": {}});
-        let [lws, ours, disaggregated, ours_in_two] = Contender::all(&size).map(|it| it.spec(&template));
+        let [lws, ours, disaggregated, ours_in_two] = Contender::all(size).map(|it| it.spec(&template));
         assert_eq!((groups_of(&lws), groups_of(&ours["roles"][0])), (50, 50));
         assert_eq!(lws["rolloutStrategy"]["rollingUpdateConfiguration"]["maxUnavailable"], 5);
         assert_eq!(ours["roles"][0]["updateStrategy"]["maxUnavailable"], 5);

@@ -6,6 +6,7 @@ mod settled;
 use std::path::Path;
 
 use jiff::Timestamp;
+use lockstep_kubelet::span::Span;
 use serde::Serialize;
 
 pub use self::contender::Kind;
@@ -24,15 +25,15 @@ const STATEFUL_SETS: &str = "statefulset-controller";
 const GARBAGE: &str = "generic-garbage-collector";
 
 /// What everybody is to roll.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Size {
     /// Groups of a leader and its workers, over all roles.
     pub groups: u32,
     /// Pods of a group.
     pub group_size: u32,
-    /// How long a pod takes to be ready, as the kubelet stand-in is told (`1s..3s`); nothing: it is at once.
+    /// How long a pod takes to be ready; nothing: it is at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready_after: Option<String>,
+    pub ready_after: Option<Span>,
 }
 
 impl Size {
@@ -111,23 +112,23 @@ impl Share {
 }
 
 /// Lets everybody roll, one after the other.
-pub async fn measure(program: &Path, size: &Size) -> Result<SideBySide, ClusterError> {
+pub async fn measure(program: &Path, size: Size) -> Result<SideBySide, ClusterError> {
     // Everybody's pods stay until the end, and those that are replaced take their place until they are gone.
     let stage = Stage::set(program, size.pods() * 6).await?;
     let _neighbour = leader_worker_set::start(&stage.cluster).await?;
     // A first small one, so that everybody is awake.
     let first = Size { groups: 2, group_size: 2, ready_after: None };
-    roll(&stage, &Contender { kind: Kind::DisaggregatedSet, roles: 2, size: &first }).await?;
+    roll(&stage, &Contender { kind: Kind::DisaggregatedSet, roles: 2, size: first }).await?;
     let mut rolls = Vec::new();
     for contender in Contender::all(size) {
         let Contender { kind, roles, .. } = contender;
         say(&format!("creating and rolling {} pods by a {kind:?}, roles: {roles}", size.pods()));
         rolls.push(roll(&stage, &contender).await?);
     }
-    Ok(SideBySide { size: size.clone(), rolls })
+    Ok(SideBySide { size, rolls })
 }
 
-async fn roll(stage: &Stage, contender: &Contender<'_>) -> Result<Roll, ClusterError> {
+async fn roll(stage: &Stage, contender: &Contender) -> Result<Roll, ClusterError> {
     let cluster = &stage.cluster;
     let namespace = cluster.new_namespace("peer").await?;
     let began = Timestamp::now();
