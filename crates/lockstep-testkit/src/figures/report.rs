@@ -7,7 +7,7 @@ use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.machine.load;
-        writeln!(f, "{} cores, load {before:.1} before and {after:.1} after\n", self.machine.cores)?;
+        writeln!(f, "{} cores, load {before:.1} before and {after:.1} after", self.machine.cores)?;
         if !self.rounds.is_empty() {
             self.rounds(f)?;
         }
@@ -20,7 +20,7 @@ impl fmt::Display for Figures {
 impl Figures {
     fn rounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let title = format!("{} PODS", self.pods);
-        writeln!(f, "{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
         self.rounds.iter().try_for_each(|round| round.lines(f))?;
         writeln!(f, "\nWRITES PER REPLACED POD")?;
         for Round { writes, .. } in &self.rounds {
