@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum, value_parser};
-use lockstep_testkit::figures::{Part, Settings, measure};
+use lockstep_kubelet::span::Span;
+use lockstep_testkit::figures::{Part, Settings, Size, measure};
 use lockstep_testkit::say;
 use serde_json::Value;
 
@@ -24,6 +25,20 @@ pub struct FiguresArgs {
     /// Only these figures.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Only>,
+    /// The same roll by LeaderWorkerSet and DisaggregatedSet, side by side; nothing else, unless `--only` says so.
+    ///
+    /// Their controller is built from Go modules at the first time.
+    #[arg(long)]
+    peers: bool,
+    /// How many groups of a leader and its workers are rolled side by side.
+    #[arg(long, requires = "peers", default_value_t = 50, value_parser = value_parser!(u32).range(2..=1000))]
+    groups: u32,
+    /// How many pods such a group has.
+    #[arg(long, requires = "peers", default_value_t = 4, value_parser = value_parser!(u32).range(2..=100))]
+    group_size: u32,
+    /// How long each of these pods takes to be ready (`2s`, `1s..3s`); at once, unless told.
+    #[arg(long, requires = "peers")]
+    ready_after: Option<Span>,
     /// How the figures are shown.
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -60,16 +75,24 @@ impl From<Only> for Part {
     }
 }
 
+impl FiguresArgs {
+    fn parts(&self) -> Vec<Part> {
+        let mut parts: Vec<Part> = self.only.iter().copied().map(Part::from).collect();
+        parts.extend(self.peers.then_some(Part::Peers));
+        if parts.is_empty() { Part::OWN.to_vec() } else { parts }
+    }
+}
+
 /// Measures and shows.
 pub async fn run(args: &FiguresArgs) -> Result<()> {
     let Some(program) = &args.program else { return run_in_release() };
-    let parts: Vec<Part> = args.only.iter().copied().map(Part::from).collect();
     let settings = Settings {
-        parts: if parts.is_empty() { Part::ALL.to_vec() } else { parts },
+        parts: args.parts(),
         program: program.clone(),
         pods: args.pods,
         parallel: args.parallel as usize,
         rounds: args.rounds,
+        peers: Size { groups: args.groups, group_size: args.group_size, ready_after: args.ready_after },
     };
     let figures = measure(&settings).await?;
     match args.output {

@@ -5,6 +5,7 @@ pub mod build;
 pub mod cluster;
 pub mod figures;
 pub mod floor;
+pub mod neighbours;
 pub mod operator;
 pub mod pki;
 pub mod pods;

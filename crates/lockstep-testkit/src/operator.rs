@@ -3,14 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
-use kube::runtime::wait::await_condition;
-
 use crate::cluster::{Cluster, ClusterError};
 use crate::process::Process;
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An operator that belongs to a cluster.
 #[derive(Debug)]
@@ -62,25 +56,8 @@ impl Operator {
 impl Cluster {
     /// Makes our kinds known to the API server.
     pub async fn install_kinds(&self) -> Result<(), ClusterError> {
-        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let resource = ApiResource::from_gvk(&kind);
-        let api: Api<DynamicObject> = Api::all_with(self.client(), &resource);
-        for (plural, definition) in lockstep_api::crd::all() {
-            let name = format!("{plural}.lockstep.dev");
-            let parameters = PatchParams::apply("lockstep-testkit").force();
-            let applied = api.patch(&name, &parameters, &Patch::Apply(&definition)).await;
-            applied.map_err(ClusterError::api(format!("define {name}")))?;
-            let established = |object: Option<&DynamicObject>| {
-                let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
-                conditions.is_some_and(|all| {
-                    all.iter().any(|c| c["type"] == "Established" && c["status"] == "True")
-                })
-            };
-            let waiting = await_condition(api.clone(), &name, established);
-            let waited = tokio::time::timeout(PATIENCE, waiting).await;
-            waited
-                .map_err(ClusterError::access("see a definition established"))?
-                .map_err(ClusterError::access("watch definitions"))?;
+        for (_, definition) in lockstep_api::crd::all() {
+            self.define(&definition).await?;
         }
         Ok(())
     }

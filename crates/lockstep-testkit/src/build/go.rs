@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::{BuildError, Part};
 
@@ -48,6 +50,23 @@ pub(super) fn build(part: Part, into: &Path, say: &mut dyn FnMut(&str)) -> Resul
     }
     say(&format!("{part}: built in {} s", started.elapsed().as_secs()));
     Ok(())
+}
+
+/// The folder with the sources of the main module of a part that was built `into` here. They are downloaded again
+/// if somebody cleaned Go's cache.
+pub(super) fn sources(part: Part, into: &Path) -> Result<PathBuf, BuildError> {
+    let failed = |output: String| BuildError::Download { part, output };
+    let mut command = go(&into.join("modules"), &["mod", "download", "-json", part.module()]);
+    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    match told["Dir"].as_str() {
+        Some(dir) => Ok(dir.into()),
+        None => Err(failed(
+            told["Error"]
+                .as_str()
+                .map_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned(), ToOwned::to_owned),
+        )),
+    }
 }
 
 fn write_module_files(part: Part, sources: &Path) -> Result<(), BuildError> {

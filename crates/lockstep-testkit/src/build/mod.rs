@@ -90,6 +90,14 @@ impl Programs {
         part.program_names().try_for_each(|program| self.path(program).map(drop))
     }
 
+    /// The folder with the sources of the part's main module, where its manifests are.
+    pub fn sources(&self, part: Part) -> Result<PathBuf, BuildError> {
+        if !go::is_there() {
+            return Err(BuildError::NoGo { part, needed: part.needed_go() });
+        }
+        go::sources(part, &self.dir)
+    }
+
     /// Where they are.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -71,6 +71,16 @@ impl Part {
         }
     }
 
+    /// Its main module, where its manifests lie.
+    pub fn module(self) -> &'static str {
+        match self {
+            Self::Kubernetes => "k8s.io/kubernetes",
+            Self::LeaderWorkerSet => "sigs.k8s.io/lws",
+            Self::Kruise => "github.com/openkruise/kruise",
+            Self::Karmada => "github.com/karmada-io/karmada",
+        }
+    }
+
     pub(super) fn programs(self) -> &'static [Program] {
         match self {
             Self::Kubernetes => KUBERNETES,
@@ -147,13 +157,8 @@ mod tests {
     /// The name on the screen and in the cache must be that of what is built.
     #[test]
     fn versions_are_those_of_the_module_files() {
-        let modules = [
-            (Part::Kubernetes, "k8s.io/kubernetes"),
-            (Part::LeaderWorkerSet, "sigs.k8s.io/lws"),
-            (Part::Kruise, "github.com/openkruise/kruise"),
-            (Part::Karmada, "github.com/karmada-io/karmada"),
-        ];
-        for (part, module) in modules {
+        for part in Part::ALL {
+            let module = part.module();
             let (text, _) = part.module_files();
             let wanted = format!("{module} v{}", part.version());
             assert!(text.lines().any(|line| line.trim().starts_with(&wanted)), "{wanted} not in go.mod");

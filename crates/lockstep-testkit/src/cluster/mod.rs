@@ -5,6 +5,7 @@ mod builder;
 mod component;
 mod files;
 mod guest;
+mod kinds;
 mod ports;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use self::builder::Builder;
 pub use self::component::Component;
 use self::component::{Ports, Setting};
 use self::guest::Guest;
+pub(crate) use self::ports::free_port;
 use crate::audit::Audit;
 use crate::build::{BuildError, Programs};
 use crate::pki::{Authority, PkiError};

@@ -2,6 +2,7 @@
 //! holds in memory, each beside the floor of the same run.
 
 mod memory;
+mod peers;
 mod raw;
 mod reaction;
 mod report;
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use self::memory::Memory;
+pub use self::peers::{Kind, Roll, Share, SideBySide, Size};
 pub use self::reaction::Spread;
 pub use self::writes::{Took, Writes};
 
@@ -40,6 +42,8 @@ pub struct Settings {
     pub parallel: usize,
     /// How often creating and rolling are measured.
     pub rounds: u32,
+    /// What is rolled side by side with others.
+    pub peers: Size,
     /// Which figures.
     pub parts: Vec<Part>,
 }
@@ -53,11 +57,13 @@ pub enum Part {
     Reaction,
     /// What it holds in memory.
     Memory,
+    /// The same roll by LeaderWorkerSet and DisaggregatedSet.
+    Peers,
 }
 
 impl Part {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Rounds, Self::Reaction, Self::Memory];
+    /// All that need nobody but the operator.
+    pub const OWN: [Self; 3] = [Self::Rounds, Self::Reaction, Self::Memory];
 }
 
 /// All figures of one run.
@@ -75,6 +81,9 @@ pub struct Figures {
     /// What the operator holds in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// The same roll by others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side_by_side: Option<SideBySide>,
 }
 
 /// Where it was measured.
@@ -134,6 +143,9 @@ pub async fn measure(settings: &Settings) -> Result<Figures, ClusterError> {
             Part::Memory => {
                 say("memory with 1,000 and 5,000 pods");
                 figures.memory = Some(memory::measure(&settings.program).await?);
+            }
+            Part::Peers => {
+                figures.side_by_side = Some(peers::measure(&settings.program, settings.peers).await?);
             }
         }
     }

@@ -2,24 +2,25 @@
 
 use std::fmt;
 
-use super::{Figures, Memory, Reaction, Round, Spread};
+use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.machine.load;
-        writeln!(f, "{} cores, load {before:.1} before and {after:.1} after\n", self.machine.cores)?;
+        writeln!(f, "{} cores, load {before:.1} before and {after:.1} after", self.machine.cores)?;
         if !self.rounds.is_empty() {
             self.rounds(f)?;
         }
         self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
-        self.memory.iter().try_for_each(|memory| memory.lines(f))
+        self.memory.iter().try_for_each(|memory| memory.lines(f))?;
+        self.side_by_side.iter().try_for_each(|all| all.lines(f))
     }
 }
 
 impl Figures {
     fn rounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let title = format!("{} PODS", self.pods);
-        writeln!(f, "{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>9}", "OPERATOR", "FLOOR", "RATIO")?;
         self.rounds.iter().try_for_each(|round| round.lines(f))?;
         writeln!(f, "\nWRITES PER REPLACED POD")?;
         for Round { writes, .. } in &self.rounds {
@@ -50,6 +51,39 @@ impl Memory {
         let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
         write!(f, "{:<34}{idle:>11.1}{few:>11.1}{many:>11.1}", "operator")?;
         writeln!(f, "{:>12.2}", self.per_thousand() / 1024.0)
+    }
+}
+
+impl SideBySide {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pods, size) = (self.size.pods(), &self.size);
+        let ready = size.ready_after.map_or_else(|| "at once".to_owned(), |it| format!("after {it}"));
+        write!(f, "\nSIDE BY SIDE: {pods} pods in {} groups of {}, ", size.groups, size.group_size)?;
+        writeln!(f, "ready {ready}; a tenth of the groups at a time\n")?;
+        writeln!(f, "{:<34}{:>11}{:>11}{:>11}", "SECONDS", "CREATED", "READY", "ROLLED")?;
+        for roll in &self.rolls {
+            let (create, rolled) = (&roll.create, &roll.roll);
+            write!(f, "{:<34}{:>11.2}{:>11.2}", roll.title(), create.creates, create.ready)?;
+            writeln!(f, "{:>11.2}", rolled.ready)?;
+        }
+        let title = "WRITES PER REPLACED POD";
+        write!(f, "\n{title:<34}{:>11}{:>13}{:>11}", "CONTROLLER", "STATEFULSETS", "GARBAGE")?;
+        writeln!(f, "{:>8}{:>9}{:>9}", "ALL", "EVENTS", "REFUSED")?;
+        for roll in &self.rolls {
+            let writes = &roll.writes;
+            let per_pod = |writes: &Writes| writes.per_pod(pods);
+            write!(f, "{:<34}{:>11.2}", roll.title(), per_pod(&writes.controller))?;
+            write!(f, "{:>13.2}{:>11.2}", per_pod(&writes.stateful_sets), per_pod(&writes.garbage))?;
+            writeln!(f, "{:>8.2}{:>9}{:>9}", writes.per_pod(pods), writes.events(), writes.refused())?;
+        }
+        Ok(())
+    }
+}
+
+impl Roll {
+    fn title(&self) -> String {
+        let roles = if self.roles == 1 { "role" } else { "roles" };
+        format!("{:?}, {} {roles}", self.kind, self.roles)
     }
 }
 

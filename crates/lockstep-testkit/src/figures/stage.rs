@@ -117,7 +117,8 @@ impl Stage {
     }
 }
 
-fn resource() -> ApiResource {
+/// Our kind.
+pub fn resource() -> ApiResource {
     let (group, version) = lockstep_api::API_VERSION.split_once('/').unwrap_or_default();
     let kind = GroupVersionKind::gvk(group, version, lockstep_api::KIND);
     ApiResource::from_gvk_with_plural(&kind, "lockstepsets")
