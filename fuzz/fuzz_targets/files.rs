@@ -3,10 +3,21 @@
 #![no_main]
 #![allow(dead_code, reason = "the readers belong to a binary, which uses more of them")]
 
-#[path = "../../crates/lockstep/src/args.rs"]
-mod args;
-#[path = "../../crates/lockstep/src/input/mod.rs"]
-mod input;
+/// The readers of files, without those of a cluster.
+#[path = "../../crates/lockstep/src/input"]
+mod input {
+    pub mod changes;
+    pub mod complaint;
+    pub mod fault_profile;
+    pub mod manifest;
+    pub mod memory;
+    pub mod moment;
+    pub mod reader;
+    pub mod roles;
+    pub mod state_file;
+    pub mod strikes;
+    pub mod units;
+}
 #[path = "../../crates/lockstep/src/show"]
 mod show {
     pub mod words;

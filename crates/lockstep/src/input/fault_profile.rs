@@ -183,7 +183,7 @@ pub fn role(reader: &mut Reader<'_>, at: &Place<'_>, name: &str, about: &About<'
     if specs.iter().any(|spec| spec.role(&name).is_some()) {
         return Some(name);
     }
-    reader.refuse(at, format!("no role {:?}; {}", name.as_str(), super::pace::known(&specs)));
+    reader.refuse(at, format!("no role {:?}; {}", name.as_str(), super::roles::known(&specs)));
     None
 }
 

@@ -11,6 +11,7 @@ mod moment;
 pub mod objects;
 pub mod pace;
 mod reader;
+mod roles;
 pub mod scales;
 pub mod state_file;
 mod strikes;

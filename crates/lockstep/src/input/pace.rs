@@ -18,7 +18,10 @@ pub fn apply(pace: &Pace, nature: &mut Nature, specs: &[&Spec]) -> Result<(), Ba
         };
         let name = RoleName::new(role);
         if !specs.iter().any(|spec| spec.role(&name).is_some()) {
-            wrong.push(Complaint::of_file("--ready", format!("no role {role:?}; {}", known(specs))));
+            wrong.push(Complaint::of_file(
+                "--ready",
+                format!("no role {role:?}; {}", super::roles::known(specs)),
+            ));
         }
         nature.start_up.insert(name, Span::fixed(ready.time));
     }
@@ -26,14 +29,6 @@ pub fn apply(pace: &Pace, nature: &mut Nature, specs: &[&Spec]) -> Result<(), Ba
         nature.termination = Span::fixed(time);
     }
     if wrong.is_empty() { Ok(()) } else { Err(BadInput(wrong)) }
-}
-
-/// The roles there are, in words.
-pub fn known(specs: &[&Spec]) -> String {
-    let mut names: Vec<&str> = specs.iter().flat_map(|s| &s.roles).map(|role| role.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    format!("there is {}", crate::show::words::list(&names))
 }
 
 /// How long pods take, in words: `prefill 8m, decode 6m, termination 1s`.

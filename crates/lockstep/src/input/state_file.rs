@@ -93,7 +93,7 @@ impl<'a> State<'a> {
             for (key, at) in at.entries() {
                 let name = RoleName::new(key);
                 if self.spec.role(&name).is_none() {
-                    let known = super::pace::known(&[self.spec]);
+                    let known = super::roles::known(&[self.spec]);
                     reader.refuse(&at, format!("no role {key:?}; {known}"));
                 } else if let Some(revision) = self.revision(reader, &at, &name) {
                     self.stable.insert(name, revision);
@@ -157,7 +157,7 @@ impl<'a> State<'a> {
     ) -> Vec<Instance> {
         let Some(at) = item.get("units") else { return Vec::new() };
         let Some(role) = self.spec.role(name) else {
-            let known = super::pace::known(&[self.spec]);
+            let known = super::roles::known(&[self.spec]);
             reader.refuse(named, format!("units need a role of the set; {known}"));
             return Vec::new();
         };
