@@ -101,7 +101,10 @@ async fn cluster(builder: Builder) -> Result<()> {
     let cluster = builder.our_own().start().await?;
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
     if let Some(kubectl) = cluster.program("kubectl") {
-        println!("{} get nodes", kubectl.display());
+        if let Some(folder) = kubectl.parent() {
+            println!("export PATH={}:$PATH    # for its kubectl", folder.display());
+        }
+        println!("kubectl get nodes");
     }
     say("pods are played by a stand-in, without containers; Ctrl-C ends the cluster");
     tokio::signal::ctrl_c().await?;

@@ -192,7 +192,8 @@ impl Draft<'_> {
 
     fn remember_reached(&self, index: usize, ask: &Roll, updated: u32, memory: &mut GroupMemory) {
         let name = &self.spec.roles[index].name;
-        if !self.changing[index] {
+        // A group that stands in for others has no old revision to return to, so nothing is reached in it.
+        if !self.changing[index] || ask.pace == Pace::Fixed {
             memory.reached.remove(name);
             return;
         }

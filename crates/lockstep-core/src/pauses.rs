@@ -20,8 +20,9 @@ pub(crate) struct PauseBook<'a> {
 
 impl Pauses for PauseBook<'_> {
     fn hold(&mut self, rule: usize, step: usize, duration: Option<Millis>) -> Option<Option<Time>> {
-        if self.promoted.overridden.is_some() {
-            // Whoever goes back does not wait where they were going.
+        // Whoever goes back does not wait where they were going, be it by an abort or by their spec.
+        let complete = self.promoted.complete.as_ref();
+        if self.promoted.overridden.is_some() || complete.is_some_and(|set| set.revision == self.target) {
             return None;
         }
         let name = &self.spec.rules[rule].name;

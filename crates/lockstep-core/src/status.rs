@@ -14,7 +14,7 @@ use crate::names::{RoleName, RuleName};
 use crate::observe::{Seen, count};
 use crate::revision::Revision;
 use crate::snapshot::CompleteSet;
-use crate::unit::{At, Standing};
+use crate::unit::{At, Standing, Unit};
 
 /// The counts and the phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,9 +61,9 @@ pub struct RoleStatus {
     pub ready: u32,
     /// Instances that are available, surge included.
     pub available: u32,
-    /// Instances at the target.
+    /// Instances at the target, surge not counted.
     pub updated: u32,
-    /// Instances at the target that are ready.
+    /// Instances at the target that are ready, surge not counted.
     pub updated_ready: u32,
     /// How many are to be at the target in the end.
     pub target: u32,
@@ -118,6 +118,9 @@ impl Draft<'_> {
             (0..self.spec.roles.len()).map(|role| self.role_status(role, seen)).collect();
         let whole = self.remember_stable(seen);
         let finished = self.finished(seen);
+        // A promotion ends with the rollout it was given to: the next one to this revision pauses again.
+        let target = self.aims.set_target;
+        self.memory.promoted.retain(|promotion| promotion.target == target && !(finished && whole));
         if !finished {
             self.block_whatever_is_not_there(seen);
         }
@@ -144,8 +147,11 @@ impl Draft<'_> {
         let role = &self.spec.roles[index];
         let compass = self.aims.roles[index].compass;
         let mut counts = [0_u32; 4];
-        for unit in seen.values().flat_map(|group| &group.roles[index].units) {
-            let (updated, ready) = (unit.updated(), unit.ready);
+        let of_group = |group: &u32, unit: &Unit| *group < self.spec.replicas && unit.ordinal < role.replicas;
+        let units =
+            seen.iter().flat_map(|(group, seen)| seen.roles[index].units.iter().map(move |u| (group, u)));
+        for (group, unit) in units {
+            let (updated, ready) = (unit.updated() && of_group(group, unit), unit.ready);
             for (count, holds) in counts.iter_mut().zip([ready, unit.available, updated, updated && ready]) {
                 *count = count.saturating_add(u32::from(holds));
             }

@@ -212,6 +212,33 @@ fn a_promotion_belongs_to_its_revision() {
 }
 
 #[test]
+fn a_promotion_ends_with_its_rollout() {
+    let spec = canary(None);
+    let mut desk = Desk::complete(&spec);
+    let to = at(&spec, "B");
+    desk.wish(&to).run();
+    verbs::promote(&to, &mut desk.seen.memory, None);
+    desk.run();
+    assert_eq!((desk.phase(), desk.seen.memory.promoted.len()), (Phase::Complete, 0));
+    let next = at(&spec, "C");
+    desk.wish(&next).run();
+    verbs::promote(&next, &mut desk.seen.memory, None);
+    desk.run();
+    assert_eq!(desk.wish(&to).run(), "-2 | +2", "it pauses as it did the first time");
+    assert_eq!(desk.reasons(), [Reason::PauseStep]);
+}
+
+#[test]
+fn whoever_goes_back_to_what_was_complete_does_not_wait_in_a_pause() {
+    let spec = canary(None);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run();
+    assert_eq!(desk.reasons(), [Reason::PauseStep]);
+    assert_eq!(desk.wish(&spec).run(), "-2 | +2");
+    assert_eq!(desk.phase(), Phase::Complete);
+}
+
+#[test]
 fn pauses_hold_per_group_and_are_promoted_one_by_one_or_all() {
     let mut spec = canary(None);
     spec.replicas = 3;

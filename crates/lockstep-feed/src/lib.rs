@@ -12,6 +12,9 @@ use serde::de::DeserializeOwned;
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
+/// So many errors in a row are no stumbling any more: a second or two have passed.
+const LOUD: u32 = 4;
+
 /// How a watch begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitialList {
@@ -58,16 +61,14 @@ where
         loop {
             match feed.stream.next().await {
                 Some(Ok(event)) => {
+                    if feed.errors > LOUD {
+                        tracing::info!(what = feed.source.api.resource_url(), "watches again");
+                    }
                     feed.errors = 0;
                     return Some((event, feed));
                 }
                 Some(Err(error)) => {
-                    // Nobody mends that but a person, who must hear of it now and then.
-                    if is_forbidden(&error) && feed.errors.is_multiple_of(20) {
-                        tracing::warn!(%error, "not allowed to watch");
-                    } else {
-                        tracing::debug!(%error, "the watch stumbled");
-                    }
+                    tell(&error, feed.errors, feed.source.api.resource_url());
                     if must_start_over(&error) {
                         feed.stream = open(&feed.source);
                     }
@@ -78,6 +79,18 @@ where
             feed.errors = feed.errors.saturating_add(1);
         }
     })
+}
+
+/// A watch stumbles now and then. What lasts only a person can mend, who must hear of it, and now and then again.
+fn tell(error: &watcher::Error, errors: u32, what: &str) {
+    let code = refusal(error);
+    let lasts = errors % 20 == if code == Some(403) { 0 } else { LOUD };
+    match code {
+        _ if !lasts => tracing::debug!(%error, what, "the watch stumbled"),
+        Some(403) => tracing::warn!(%error, what, "not allowed to watch"),
+        Some(404) => tracing::warn!(what, "the API server does not know this kind: its CRD is missing"),
+        _ => tracing::warn!(%error, what, "cannot watch"),
+    }
 }
 
 fn open<K>(source: &Source<K>) -> BoxStream<'static, watcher::Result<Event<K>>>
@@ -91,13 +104,14 @@ fn pause(errors: u32) -> Duration {
     PAUSE.saturating_mul(1u32.checked_shl(errors).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
 }
 
-fn is_forbidden(error: &watcher::Error) -> bool {
+/// How the API server refused a watch.
+fn refusal(error: &watcher::Error) -> Option<u16> {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     match error {
         InitialListFailed(kube::Error::Api(status))
         | WatchStartFailed(kube::Error::Api(status))
-        | WatchFailed(kube::Error::Api(status)) => status.code == 403,
-        _ => false,
+        | WatchFailed(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
     }
 }
 

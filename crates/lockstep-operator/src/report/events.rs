@@ -51,7 +51,9 @@ fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut
             message: format!("rolls{from} to {update}"),
         });
     }
-    if was == is {
+    // What is wrong with a spec is told by its own name.
+    let refused = after.rollout.blocked.iter().any(|block| block.reason == "InvalidSpec");
+    if was == is || refused {
         return;
     }
     let why = after.rollout.blocked.first().map(|first| first.message.as_str()).unwrap_or_default();

@@ -8,6 +8,7 @@ use lockstep_api::status::{
     BlockedStatus, CoordinationStatus, LockstepSetStatus, RestartStatus, RevisionStatus, RoleStatus,
     RolloutStatus,
 };
+use lockstep_core::blocked::Reason;
 use lockstep_core::model::{RuleKind, Spec};
 use lockstep_core::names::RoleName;
 use lockstep_core::plan::Plan;
@@ -124,7 +125,11 @@ impl Report<'_> {
             since: stamp(block.since),
             message: block.message.clone(),
         });
-        troubles.chain(said).take(MOST).collect()
+        let mut all: Vec<BlockedStatus> = troubles.chain(said).collect();
+        // Causes first: a group that waits for another is none.
+        all.sort_by_key(|block| block.reason == Reason::GroupsExhausted.to_string());
+        all.truncate(MOST);
+        all
     }
 
     fn revisions(&self) -> BTreeMap<String, BTreeMap<String, String>> {
@@ -145,11 +150,28 @@ impl Report<'_> {
     }
 }
 
-/// The status of a set that cannot be read: what was said before stays, and nothing moves.
+/// Why nothing moves in a set whose spec is wrong.
+const INVALID: &str = "InvalidSpec";
+
+/// The status of a set that cannot be read: the counts stay as they were, and nothing moves.
 pub fn invalid(wish: &Wish, message: String, now: Time) -> LockstepSetStatus {
     let mut status = wish.status.clone();
     status.observed_generation = wish.generation;
     status.selector = selector(wish);
+    let before = wish.status.rollout.blocked.iter().find(|block| block.reason == INVALID);
+    let blocked = BlockedStatus {
+        what: wish.set.name.clone(),
+        reason: INVALID.to_owned(),
+        rule: String::new(),
+        since: before.map_or_else(|| stamp(now), |block| block.since.clone()),
+        message: message.clone(),
+    };
+    status.rollout = RolloutStatus {
+        phase: format!("{:?}", Phase::Stalled),
+        waiting_for: message.lines().next().unwrap_or_default().to_owned(),
+        blocked: vec![blocked],
+        ..RolloutStatus::default()
+    };
     status.conditions = conditions::invalid(message, &wish.status.conditions, wish.generation, now);
     status
 }
@@ -158,13 +180,17 @@ fn selector(wish: &Wish) -> String {
     format!("{}={}", label::SET, wish.set.name)
 }
 
-/// What is waited for, in a few words: the first part of the sentence, with the group if it speaks of an instance.
+/// What is waited for, in a few words: the first part of the sentence, with the group if it does not name it.
 fn headline(block: &BlockedStatus) -> String {
     let text = block.message.split("; ").next().unwrap_or_default();
     let (group, instance) = block.what.split_once('/').unwrap_or_default();
     let role = instance.rsplit_once('-').map_or(instance, |(role, _)| role);
     let speaks_of_one = !role.is_empty() && text.starts_with(&format!("{role}-"));
-    if speaks_of_one { format!("{group}/{text}") } else { text.to_owned() }
+    match () {
+        () if speaks_of_one => format!("{group}/{text}"),
+        () if group.is_empty() || text.contains(group) => text.to_owned(),
+        () => format!("{group}: {text}"),
+    }
 }
 
 fn revisions(said: Revisions) -> RevisionStatus {
@@ -243,6 +269,11 @@ mod tests {
                 "llama-0 waits for llama-1",
             ),
             ("llama", "create pod x: quota exceeded", "create pod x: quota exceeded"),
+            (
+                "llama-1/web-2",
+                "step 2/3: pause, until it is promoted",
+                "llama-1: step 2/3: pause, until it is promoted",
+            ),
         ];
         for (what, message, wanted) in rows {
             let block =

@@ -29,6 +29,11 @@ use crate::report::{Herald, Report, Trouble, invalid};
 /// News that arrive together are looked at together.
 const GATHER: Duration = Duration::from_millis(2);
 
+/// A set that takes long to look at is looked at less often: it gets a fifth of the time, and is not kept waiting for
+/// longer than anybody would notice.
+const REST: u32 = 4;
+const LONGEST_GATHER: Duration = Duration::from_millis(100);
+
 /// What every actor has.
 pub struct Context {
     /// The way to the API server.
@@ -70,6 +75,8 @@ pub struct Actor {
     pub(super) backoffs: BTreeMap<Topic, Backoff>,
     pub(super) troubles: BTreeMap<Topic, Trouble>,
     wake: Option<Time>,
+    /// How long it took to look the last time.
+    took: Duration,
 }
 
 /// What became of a write.
@@ -112,6 +119,7 @@ impl Actor {
             backoffs: BTreeMap::new(),
             troubles: BTreeMap::new(),
             wake: None,
+            took: Duration::ZERO,
         }
     }
 
@@ -131,7 +139,7 @@ impl Actor {
             Some(done) = self.jobs.join_next() => self.ended(done),
             () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)), if sleep.is_some() => return,
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep((self.took * REST).clamp(GATHER, LONGEST_GATHER)).await;
         while let Some(done) = self.jobs.try_join_next() {
             self.ended(done);
         }
@@ -158,6 +166,10 @@ impl Actor {
             Err(problems) => {
                 let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 let status = invalid(&wish, lines.join("\n"), now());
+                if status.rollout.blocked != self.said.rollout.blocked {
+                    let (namespace, set) = (&self.set.namespace, &self.set.name);
+                    tracing::warn!(%namespace, %set, problems = lines.join("; "), "the spec is refused");
+                }
                 self.say(&wish, status);
             }
         }
@@ -185,11 +197,13 @@ impl Actor {
             self.failed(Topic::Upkeep, error);
         }
         self.forget_taken_names();
+        let began = Instant::now();
         let spec = Arc::new(scaled(&checked.spec, &self.handle));
         let plan = self.plan(&spec, wish);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
         let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };
         let status = report.status();
+        self.took = began.elapsed();
         for (rule, ratio) in report.skews() {
             self.context.metrics.set_skew(&wish.set.namespace, &wish.set.name, rule, ratio);
         }

@@ -50,7 +50,12 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             let what = apply(&client, &object).await?;
             writeln!(screen.out, "{} {what}", title(&object))?;
         }
-        writeln!(screen.out, "Lockstep is installed in namespace {}.", installation.namespace)?;
+        let namespace = &installation.namespace;
+        writeln!(
+            screen.out,
+            "Lockstep is installed in namespace {namespace}. Until its operator answers, new specs are refused: \
+             `kubectl rollout status deployment/lockstep -n {namespace}` waits for it."
+        )?;
         Ok(Exit::Fine)
     })
 }

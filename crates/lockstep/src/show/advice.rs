@@ -18,6 +18,9 @@ pub fn to_go_on(reason: Reason, set: &LiveSet, blocked: &BlockedStatus) -> Strin
         Reason::SurgeUnschedulable => format!("room on a node for the surge, or {rule}: 0; {pods}"),
         Reason::BatchUnschedulable => format!("room for the whole batch in one domain; {pods}"),
         Reason::Unschedulable => format!("room on a node; {pods}"),
+        Reason::StepNotReady | Reason::NotReadyYet if set.status.rollout.phase == "Stalled" => format!(
+            "it has had its time: {pods}; `lockstep undo {name} -n {namespace}` or `lockstep abort` goes back, `lockstep retry` gives it more"
+        ),
         Reason::NotReadyYet => format!("it goes on by itself once that is ready; {pods}"),
         Reason::StepNotReady => format!("it goes on by itself once the step has its number; {pods}"),
         Reason::SkewHeld => format!("the other role has to catch up; a larger {rule} would let it go on now"),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lockstep_api::Duration;
 use lockstep_api::status::BlockedStatus;
 use lockstep_core::blocked::Reason;
 use lockstep_core::time::{Millis, Time};
@@ -62,6 +63,10 @@ pub struct Block {
 pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
     let rollout = &set.status.rollout;
     let block = |blocked: &BlockedStatus| {
+        // The status counts in whole seconds.
+        let waited = moment(&blocked.since).map(|since| Millis::seconds(now.since(since).0 / 1000));
+        let left = pause_left(spec, blocked, waited)
+            .map(|left| format!("it goes on by itself in {left}, or now by "));
         let reason: Option<Reason> = serde_json::from_value(Value::from(blocked.reason.as_str())).ok();
         Block {
             what: blocked.what.clone(),
@@ -70,9 +75,8 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
             rule: blocked.rule.clone(),
             value: look_up(spec, &blocked.rule),
             since: blocked.since.clone(),
-            // The status counts in whole seconds.
-            waited: moment(&blocked.since).map(|since| Millis::seconds(now.since(since).0 / 1000)),
-            to_go_on: reason.map(|reason| advice::to_go_on(reason, set, blocked)),
+            waited,
+            to_go_on: reason.map(|reason| left.unwrap_or_default() + &advice::to_go_on(reason, set, blocked)),
         }
     };
     // That a paused set is paused is said once, not of every part of it.
@@ -93,7 +97,7 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
 }
 
 fn summary(set: &LiveSet, blocked: &[Block]) -> String {
-    let (name, status) = (&set.name, &set.status);
+    let (name, namespace, status) = (&set.name, &set.namespace, &set.status);
     if status.rollout.phase.is_empty() {
         return format!(
             "The operator has not looked at {name} yet. Is it running? `lockstep install` starts it."
@@ -116,7 +120,7 @@ fn summary(set: &LiveSet, blocked: &[Block]) -> String {
             "{name} has reached its partition. Lower updateStrategy.partition, of the set or of its roles, \
              to go on."
         ),
-        "Paused" => format!("{name} is paused. `lockstep resume {name}` lets it go on."),
+        "Paused" => format!("{name} is paused. `lockstep resume {name} -n {namespace}` lets it go on."),
         "Stalled" => format!("{name} is stalled: nothing was achieved before the deadline."),
         "RollingBack" => format!("{name} is on its way back to {}.", stable.unwrap_or(update)),
         "RolledBack" => {
@@ -146,10 +150,15 @@ fn deadline(set: &LiveSet, spec: &Value, now: Time) -> Option<String> {
             };
             Some(format!("Deadline in {}{then}.", deadline.since(now)))
         }
+        // A spec that is refused has no deadline.
+        ("Stalled", _) if set.refusal().is_some() => None,
         ("Stalled", _) => {
             let best = set.memory().ok().flatten().and_then(|memory| memory.best)?;
-            let (name, passed) = (&set.name, now.since(best.since + set.progress_deadline()));
-            Some(format!("The deadline passed {passed} ago. `lockstep retry {name}` gives it another."))
+            let (name, namespace) = (&set.name, &set.namespace);
+            let passed = now.since(best.since + set.progress_deadline());
+            Some(format!(
+                "The deadline passed {passed} ago. `lockstep retry {name} -n {namespace}` gives it another."
+            ))
         }
         ("Progressing", None) => Some("No deadline runs while it waits on purpose.".to_owned()),
         _ => None,
@@ -157,6 +166,14 @@ fn deadline(set: &LiveSet, spec: &Value, now: Time) -> Option<String> {
 }
 
 /// The value of a field named as `roles[prefill].updateStrategy.maxUnavailable`, if it is short.
+/// How long a pause still lasts that ends by itself.
+fn pause_left(spec: &Value, blocked: &BlockedStatus, waited: Option<Millis>) -> Option<Millis> {
+    let length = look_up(spec, &format!("{}.pause.duration", blocked.rule))?;
+    let Duration(length) = length.parse().ok()?;
+    let holds = blocked.reason == Reason::PauseStep.to_string();
+    waited.filter(|_| holds).map(|waited| Millis(length.0.saturating_sub(waited.0)))
+}
+
 fn look_up(spec: &Value, rule: &str) -> Option<String> {
     let mut here = spec;
     for part in rule.split('.') {
@@ -305,7 +322,7 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
     fn every_phase_has_a_sentence() {
         for (phase, text) in [
             ("Complete", "llama is complete at a41d0. Nothing waits.\n"),
-            ("Paused", "llama is paused. `lockstep resume llama` lets it go on.\n"),
+            ("Paused", "llama is paused. `lockstep resume llama -n ml` lets it go on.\n"),
             ("RolledBack", "llama went back to 6f2c9 and stays there until its spec changes.\n"),
             ("", "The operator has not looked at llama yet. Is it running? `lockstep install` starts it.\n"),
         ] {
@@ -313,7 +330,7 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
         }
         let blocked = json!([{"what": "llama-1", "reason": "Paused", "message": "not while it is paused"}]);
         let paused = said(&set("Paused", "not while it is paused", None, blocked));
-        assert_eq!(paused, "llama is paused. `lockstep resume llama` lets it go on.\n");
+        assert_eq!(paused, "llama is paused. `lockstep resume llama -n ml` lets it go on.\n");
         let mut stalled = set("Stalled", "", None, json!([]));
         // The default deadline is ten minutes, so this one passed ten minutes ago.
         let since = moment(NOW).unwrap().0 - 1_200_000;
@@ -322,7 +339,7 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
         assert_eq!(
             said(&stalled),
             "llama is stalled: nothing was achieved before the deadline.\n  \
-             The deadline passed 10m ago. `lockstep retry llama` gives it another.\n"
+             The deadline passed 10m ago. `lockstep retry llama -n ml` gives it another.\n"
         );
     }
 

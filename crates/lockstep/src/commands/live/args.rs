@@ -149,7 +149,7 @@ pub struct PromoteArgs {
     /// Which set.
     #[command(flatten)]
     pub set: SetArgs,
-    /// Only this group, by its ordinal.
+    /// Only this group, by its ordinal. Default: all, also those that are still to come.
     #[arg(short, long, value_name = "N")]
     pub group: Option<u32>,
 }

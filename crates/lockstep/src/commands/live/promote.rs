@@ -33,7 +33,8 @@ pub async fn run(args: &PromoteArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let value = json!({"name": name, "namespace": home.namespace, "group": args.group, "promoted": said});
     give(screen, args.set.output, &value, || {
         let what = if said.is_empty() { "a pause".to_owned() } else { words::list(&said) };
-        format!("lockstepset {name:?}{} promoted past {what}\n", of_group(args.group))
+        let whom = if args.group.is_none() { ", in all groups, also those still to come" } else { "" };
+        format!("lockstepset {name:?}{} promoted past {what}{whom}\n", of_group(args.group))
     })?;
     Ok(Exit::Fine)
 }
