@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::crd::shapes;
 
+/// Why nothing moves in a set whose spec is wrong: in conditions, in what is blocked, in events.
+pub const INVALID_SPEC: &str = "InvalidSpec";
+
 /// What runs, and where the rollout stands.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -43,6 +46,13 @@ pub struct LockstepSetStatus {
     #[serde(skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "shapes::memory")]
     pub memory: Value,
+}
+
+impl LockstepSetStatus {
+    /// The spec is wrong, and nothing moves until it is mended.
+    pub fn is_refused(&self) -> bool {
+        self.rollout.blocked.iter().any(|block| block.reason == INVALID_SPEC)
+    }
 }
 
 /// Two revisions.

@@ -120,7 +120,9 @@ impl Draft<'_> {
         let finished = self.finished(seen);
         // A promotion ends with the rollout it was given to: the next one to this revision pauses again.
         let target = self.aims.set_target;
-        self.memory.promoted.retain(|promotion| promotion.target == target && !(finished && whole));
+        let over =
+            finished && whole && self.memory.complete.as_ref().is_some_and(|set| set.revision == target);
+        self.memory.promoted.retain(|promotion| promotion.target == target && !over);
         if !finished {
             self.block_whatever_is_not_there(seen);
         }

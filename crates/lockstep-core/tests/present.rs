@@ -5,8 +5,8 @@ mod support;
 
 use golden_support::Desk;
 use golden_support::build::*;
-use lockstep_core::model::Spec;
 use lockstep_core::model::StrategyKind::*;
+use lockstep_core::model::{GangScheduler, Spec};
 use lockstep_core::number::IntOrPercent::*;
 use lockstep_core::simulate::trace::{By, End, Event, What};
 use lockstep_core::simulate::{Present, Scenario, run};
@@ -68,4 +68,14 @@ fn the_same_state_gives_the_same_rest() {
     desk.wish(&to).run_until(|desk| desk.at(1, "web", "B") == 1);
     assert_eq!(rest(&desk, &to), rest(&desk, &to));
     assert_eq!(desk.deletes.len() + rest(&desk, &to).1.len(), 6, "each is replaced once");
+}
+
+#[test]
+fn what_rejoins_a_gang_of_pods_that_stand_finds_a_place() {
+    let mut spec = set(1, vec![with_workers(role("web", 3, "A"), 1)]);
+    spec.gang.scheduler = GangScheduler::PodGang;
+    let mut desk = Desk::complete(&spec);
+    let to = at(&spec, "B");
+    desk.wish(&to).run_until(|desk| desk.at(0, "web", "B") == 1);
+    assert_eq!(rest(&desk, &to).0, End::Complete);
 }

@@ -61,10 +61,13 @@ where
         loop {
             match feed.stream.next().await {
                 Some(Ok(event)) => {
-                    if feed.errors > LOUD {
-                        tracing::info!(what = feed.source.api.resource_url(), "watches again");
+                    // That a list begins says nothing yet: it may fail like the one before.
+                    if !matches!(event, Event::Init) {
+                        if feed.errors > LOUD {
+                            tracing::info!(what = feed.source.api.resource_url(), "watches again");
+                        }
+                        feed.errors = 0;
                     }
-                    feed.errors = 0;
                     return Some((event, feed));
                 }
                 Some(Err(error)) => {

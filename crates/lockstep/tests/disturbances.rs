@@ -262,3 +262,21 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
         .collect();
     assert_eq!(written, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn an_operator_that_cannot_work_says_so() {
+    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let kubeconfig = cluster.kubeconfig().to_owned();
+    // Nobody has made our kinds known.
+    let operator = cluster.operator_through(LOCKSTEP, &kubeconfig, &[]).expect("an operator");
+    let said = async {
+        loop {
+            let log = tokio::fs::read_to_string(operator.log()).await.unwrap_or_default();
+            if log.contains("its CRD is missing") && log.contains("lockstepsets") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), said).await.expect("it says what is missing");
+}

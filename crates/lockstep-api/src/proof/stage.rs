@@ -68,6 +68,12 @@ impl Stage {
         self.wish.as_ref().map(|wish| &wish.spec)
     }
 
+    /// An instance that nobody wishes for: a surge, or one of a role or group that shrank.
+    pub fn is_beyond(&self, of: &Subject) -> bool {
+        let size = self.spec().and_then(|spec| Some((spec.replicas, spec.role(&of.role)?.replicas)));
+        !size.is_some_and(|(groups, instances)| of.group < groups && of.instance < instances)
+    }
+
     /// The revision a role is to have.
     pub fn target(&self, role: &RoleName) -> Option<Revision> {
         self.wish.as_ref()?.targets.get(role).copied()

@@ -8,6 +8,7 @@ use lockstep_core::names::{RoleName, RuleName};
 pub(super) use crate::bounds::LONGEST_NAME as LONGEST;
 
 use super::{role_path, rule_path};
+use crate::coordination::{BatchMode, Coordination};
 use crate::findings::Findings;
 use crate::identity::{Values, default_pod_name, expand};
 use crate::lockstep_set::{GangScheduler, LockstepSet, Role};
@@ -146,7 +147,10 @@ fn gang_names_fit(set: &LockstepSet, found: &mut Findings) {
         gang_name_fits(GangName::Instance(RoleName::new(&role.name), last), &role_path(i), found);
     }
     let batched = set.spec.coordination.iter().enumerate();
-    for (i, rule) in batched.filter(|(_, rule)| rule.affinity_scheduling.is_some()) {
+    let in_turn = |rule: &Coordination| {
+        rule.affinity_scheduling.as_ref().is_some_and(|it| it.batch_mode == BatchMode::Sequential)
+    };
+    for (i, rule) in batched.filter(|(_, rule)| in_turn(rule)) {
         // There are no more batches than instances of a role.
         let most = set.spec.roles.iter().map(|role| role.replicas).max().unwrap_or_default();
         gang_name_fits(GangName::Batch(RuleName::new(&rule.name), most), &rule_path(i), found);

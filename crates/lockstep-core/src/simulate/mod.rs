@@ -36,7 +36,7 @@ use crate::time::{Millis, Time};
 pub struct Scenario {
     /// What stands at the beginning, complete; nothing: the first change is a first start.
     pub initial: Option<Spec>,
-    /// What of it really stands, where that is not all.
+    /// What really stands at the beginning, where that is something else than all of it, complete.
     pub present: Option<Present>,
     /// What the user wishes for, and when, counted from the first of them.
     pub changes: Vec<(Millis, Spec)>,

@@ -10,6 +10,9 @@ use crate::model::Spec;
 use crate::snapshot::{Pod, Snapshot};
 use crate::time::{Millis, Time};
 
+/// The node of pods that have one already, in a world where nodes are not counted.
+const SOMEWHERE: usize = usize::MAX;
+
 /// What is there when a run begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Present {
@@ -26,8 +29,14 @@ impl Sim<'_> {
         self.world.layouts = present.snapshot.layouts.clone();
         self.learn_layouts(spec);
         self.memory = present.snapshot.memory.clone();
-        self.say_spec();
         let pods = pods(&present.snapshot);
+        for (name, pod) in &pods {
+            self.settle_in(name, pod);
+        }
+        // All this is told as if it had happened long enough ago for what is ready to be available.
+        let longest = spec.roles.iter().map(|role| role.min_ready).max().unwrap_or_default();
+        self.now = Time(present.now.0.saturating_sub(longest.0.saturating_add(1)));
+        self.say_spec();
         let mut known: Option<Subject> = None;
         for (name, pod) in &pods {
             let of = name.subject();
@@ -37,11 +46,11 @@ impl Sim<'_> {
                 (self.sink)(Event { t: self.now.0, what });
                 known = Some(of);
             }
-            self.settle_in(name, pod);
         }
         for name in pods.keys() {
             self.touch(name, (By::World, ""));
         }
+        self.now = present.now;
         self.view = View::list(&self.world);
         for group in &mut self.view.snapshot.groups {
             let seen = present.snapshot.groups.iter().find(|seen| seen.group == group.group);
@@ -59,7 +68,8 @@ impl Sim<'_> {
         let (bound, ready) = (pod.bound.is_some() || pod.ready.is_some(), pod.ready.is_some());
         let (terminating, gated, failed) = (pod.terminating, pod.gated, pod.failed);
         self.world.names.insert(uid.clone(), name.clone());
-        self.world.pods.insert(name.clone(), WorldPod { pod, version: 1, node: None, gang, batch: None });
+        let node = bound.then_some(SOMEWHERE);
+        self.world.pods.insert(name.clone(), WorldPod { pod, version: 1, node, gang, batch: None });
         match () {
             () if terminating && bound => {
                 let length = self.scenario.nature.termination.draw(&mut self.rng);

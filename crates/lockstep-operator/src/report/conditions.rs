@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time as Stamp};
+use lockstep_api::status::INVALID_SPEC;
 use lockstep_core::status::Phase;
 use lockstep_core::time::Time;
 
@@ -26,10 +27,11 @@ pub fn of(outlook: &Outlook, before: &[Condition], generation: i64, now: Time) -
 
 /// The conditions of a set that cannot be read.
 pub fn invalid(message: String, before: &[Condition], generation: i64, now: Time) -> Vec<Condition> {
+    let reason = || INVALID_SPEC.to_owned();
     let claims = [
-        ("Ready", false, "InvalidSpec".to_owned(), message.clone()),
-        ("Reconciling", false, "InvalidSpec".to_owned(), "nothing moves until the spec is mended".to_owned()),
-        ("Stalled", true, "InvalidSpec".to_owned(), message),
+        ("Ready", false, reason(), message.clone()),
+        ("Reconciling", false, reason(), "nothing moves until the spec is mended".to_owned()),
+        ("Stalled", true, reason(), message),
     ];
     claims.into_iter().map(|claim| condition(claim, before, generation, now)).collect()
 }

@@ -52,7 +52,7 @@ fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut
         });
     }
     // What is wrong with a spec is told by its own name.
-    let refused = after.rollout.blocked.iter().any(|block| block.reason == "InvalidSpec");
+    let refused = after.is_refused();
     if was == is || refused {
         return;
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use lockstep_api::label;
 use lockstep_api::status::{
-    BlockedStatus, CoordinationStatus, LockstepSetStatus, RestartStatus, RevisionStatus, RoleStatus,
-    RolloutStatus,
+    BlockedStatus, CoordinationStatus, INVALID_SPEC, LockstepSetStatus, RestartStatus, RevisionStatus,
+    RoleStatus, RolloutStatus,
 };
 use lockstep_core::blocked::Reason;
 use lockstep_core::model::{RuleKind, Spec};
@@ -150,27 +150,25 @@ impl Report<'_> {
     }
 }
 
-/// Why nothing moves in a set whose spec is wrong.
-const INVALID: &str = "InvalidSpec";
-
 /// The status of a set that cannot be read: the counts stay as they were, and nothing moves.
 pub fn invalid(wish: &Wish, message: String, now: Time) -> LockstepSetStatus {
     let mut status = wish.status.clone();
     status.observed_generation = wish.generation;
     status.selector = selector(wish);
-    let before = wish.status.rollout.blocked.iter().find(|block| block.reason == INVALID);
+    let before = wish.status.rollout.blocked.iter().find(|block| block.reason == INVALID_SPEC);
     let blocked = BlockedStatus {
         what: wish.set.name.clone(),
-        reason: INVALID.to_owned(),
+        reason: INVALID_SPEC.to_owned(),
         rule: String::new(),
         since: before.map_or_else(|| stamp(now), |block| block.since.clone()),
         message: message.clone(),
     };
     status.rollout = RolloutStatus {
         phase: format!("{:?}", Phase::Stalled),
+        deadline: None,
         waiting_for: message.lines().next().unwrap_or_default().to_owned(),
         blocked: vec![blocked],
-        ..RolloutStatus::default()
+        ..wish.status.rollout.clone()
     };
     status.conditions = conditions::invalid(message, &wish.status.conditions, wish.generation, now);
     status

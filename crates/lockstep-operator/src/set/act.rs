@@ -50,6 +50,10 @@ impl Actor {
             self.failed(Topic::Upkeep, error);
             return;
         }
+        // Gangs may have taken a while.
+        if !self.is_current() {
+            return;
+        }
         let mut stock = Stock { set: wish.set.clone(), spec: Arc::clone(spec), found: BTreeMap::new() };
         for action in &plan.actions {
             if !self.may(&topic_of(action)) {
@@ -92,8 +96,11 @@ impl Actor {
         until.is_none()
     }
 
-    /// Starts as many writes as may be under way.
+    /// Starts as many writes as may be under way, unless somebody has changed their mind.
     pub(super) fn start_jobs(&mut self) {
+        if !self.is_current() {
+            return;
+        }
         while let Some(job) = self.pace.next() {
             self.jobs.spawn(job);
         }

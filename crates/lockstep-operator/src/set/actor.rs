@@ -11,7 +11,7 @@ use lockstep_core::model::Spec;
 use lockstep_core::names::Uid;
 use lockstep_core::plan::{Plan, plan};
 use lockstep_core::snapshot::Memory;
-use lockstep_core::time::Time;
+use lockstep_core::time::{Millis, Time};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -29,10 +29,13 @@ use crate::report::{Herald, Report, Trouble, invalid};
 /// News that arrive together are looked at together.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// A set that takes long to look at is looked at less often: it gets a fifth of the time, and is not kept waiting for
-/// longer than anybody would notice.
+/// A set that takes long to look at is looked at less often, but not kept waiting for longer than anybody would
+/// notice.
 const REST: u32 = 4;
 const LONGEST_GATHER: Duration = Duration::from_millis(100);
+
+/// How long another wish waits for what is under way.
+const LONGEST_HALT: Millis = Millis::seconds(30);
 
 /// What every actor has.
 pub struct Context {
@@ -64,6 +67,8 @@ pub struct Actor {
     seen: u64,
     /// The wish that what is under way was planned for.
     planned_for: Option<i64>,
+    /// Since when another wish waits for what is under way.
+    halted: Option<Time>,
     /// What was last said.
     pub(super) said: LockstepSetStatus,
     pub(super) said_at: Option<Instant>,
@@ -110,6 +115,7 @@ impl Actor {
             written: wish.status.memory.clone(),
             seen: 0,
             planned_for: None,
+            halted: None,
             said: wish.status.clone(),
             said_at: None,
             saying: false,
@@ -139,9 +145,12 @@ impl Actor {
             Some(done) = self.jobs.join_next() => self.ended(done),
             () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)), if sleep.is_some() => return,
         }
-        tokio::time::sleep((self.took * REST).clamp(GATHER, LONGEST_GATHER)).await;
-        while let Some(done) = self.jobs.try_join_next() {
-            self.ended(done);
+        let until = Instant::now() + (self.took * REST).clamp(GATHER, LONGEST_GATHER);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => break,
+                Some(done) = self.jobs.join_next() => self.ended(done),
+            }
         }
     }
 
@@ -154,7 +163,11 @@ impl Actor {
             return Next::Stop;
         }
         self.wake = None;
-        if wish.deleting || !(self.context.sure)() {
+        if wish.deleting {
+            self.pace.halt();
+            return Next::Wait;
+        }
+        if !(self.context.sure)() {
             return Next::Wait;
         }
         self.adopt(&wish);
@@ -166,7 +179,8 @@ impl Actor {
             Err(problems) => {
                 let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 let status = invalid(&wish, lines.join("\n"), now());
-                if status.rollout.blocked != self.said.rollout.blocked {
+                let words = |status: &LockstepSetStatus| status.rollout.waiting_for.clone();
+                if words(&status) != words(&self.said) {
                     let (namespace, set) = (&self.set.namespace, &self.set.name);
                     tracing::warn!(%namespace, %set, problems = lines.join("; "), "the spec is refused");
                 }
@@ -179,13 +193,27 @@ impl Actor {
     /// Whoever changes their mind, pauses or aborts gets no more of what was planned before: what has not started is
     /// dropped, and what is under way has ended before the next plan is made.
     fn is_settled_for(&mut self, wish: &Wish) -> bool {
-        if self.planned_for != Some(wish.generation) {
-            if !self.pace.halt() {
-                return false;
-            }
-            self.planned_for = Some(wish.generation);
+        if self.planned_for == Some(wish.generation) {
+            return true;
         }
-        true
+        let since = *self.halted.get_or_insert_with(now);
+        // A write that nobody ever answers must not stop the set for good: the view counts with it.
+        let settled = self.pace.halt() || now() >= since + LONGEST_HALT;
+        if settled {
+            self.planned_for = Some(wish.generation);
+            self.halted = None;
+        } else {
+            self.wake_at(since + LONGEST_HALT);
+        }
+        settled
+    }
+
+    /// Whether what is planned is still what is wished for, as far as is known now.
+    pub(super) fn is_current(&self) -> bool {
+        self.handle.desk().wish.as_ref().is_some_and(|wish| {
+            let untouched = wish.version == self.seen || wish.status.memory == self.written;
+            !wish.deleting && self.planned_for == Some(wish.generation) && untouched
+        })
     }
 
     async fn look(&mut self, wish: &Arc<Wish>, checked: &Checked) {

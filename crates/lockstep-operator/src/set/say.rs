@@ -107,7 +107,9 @@ impl Actor {
             metrics.blocked_for(&block.reason, since(&block.since).unwrap_or_default());
         }
         let (was, is) = (&self.said.rollout, &status.rollout);
-        let outcome = RolloutOutcome::of_phase(&is.phase).filter(|_| was.phase != is.phase);
+        // A spec that is refused, or mended, ends no rollout.
+        let moved = was.phase != is.phase && !status.is_refused() && !self.said.is_refused();
+        let outcome = RolloutOutcome::of_phase(&is.phase).filter(|_| moved);
         if let (Some(outcome), Some(took)) = (outcome, was.started_at.as_deref().and_then(since)) {
             metrics.rollout_ended(outcome, took);
         }

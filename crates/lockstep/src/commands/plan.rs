@@ -108,7 +108,10 @@ pub fn play_ideal(
     let outcome = play(&scenario, &mut |event| events.push(event));
     let waves = waves::cut(&events, from_spec);
     let totals = add_up(&events, from_spec);
-    let conflict = (!can_finish(outcome.end)).then(|| {
+    // Whoever has aborted, or was rolled back, gets back: that is the end then.
+    let goes_back = present.is_some_and(|present| goes_back(present, &to.spec));
+    let finishes = can_finish(outcome.end) || (goes_back && outcome.end == End::RolledBack);
+    let conflict = (!finishes).then(|| {
         let mut stage = Stage::default();
         events.iter().for_each(|event| stage.see(event));
         match outcome.end {
@@ -116,7 +119,10 @@ pub fn play_ideal(
             _ => conflict::explain(&to.set, &to.spec, &stage, &outcome.blocked),
         }
     });
-    let title = if present.is_some() { title(from, to).midway(to) } else { title(from, to) };
+    let title = match present {
+        Some(_) => title(from, to).midway(to, goes_back),
+        None => title(from, to),
+    };
     Ok(Played { title, events, outcome, nature, waves, totals, conflict })
 }
 
@@ -144,6 +150,11 @@ fn warn_of_deadline(nature: &Nature, to: &Manifest, screen: &mut Screen<'_>) {
 
 fn can_finish(end: End) -> bool {
     matches!(end, End::Complete | End::PartitionReached | End::Paused)
+}
+
+/// The set is on its way back, or is back, until its spec changes.
+fn goes_back(present: &Present, to: &Spec) -> bool {
+    present.snapshot.memory.overridden.as_ref().is_some_and(|it| it.spec == to.revision())
 }
 
 fn too_slow(spec: &Spec) -> String {

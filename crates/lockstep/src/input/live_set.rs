@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use kube::ResourceExt;
 use kube::core::DynamicObject;
-use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::status::{INVALID_SPEC, LockstepSetStatus};
 use lockstep_api::{API_VERSION, KIND, Parsed};
 use lockstep_core::blocked::Reason;
 use lockstep_core::snapshot::Memory;
@@ -13,9 +13,6 @@ use serde_json::{Value, json};
 
 use super::complaint::{BadInput, Complaint};
 use super::scales::Scales;
-
-/// The reason of the conditions of a set that cannot be read.
-const INVALID: &str = "InvalidSpec";
 
 /// A set and what the operator says of it.
 #[derive(Debug, Clone)]
@@ -56,7 +53,7 @@ impl LiveSet {
     /// What the operator finds wrong with the spec; then nothing moves, and the rest of the status is old.
     pub fn refusal(&self) -> Option<&str> {
         let stalled = self.status.conditions.iter().find(|condition| condition.type_ == "Stalled");
-        let refused = stalled.filter(|stalled| stalled.status == "True" && stalled.reason == INVALID);
+        let refused = stalled.filter(|stalled| stalled.status == "True" && stalled.reason == INVALID_SPEC);
         refused.map(|refused| refused.message.as_str())
     }
 

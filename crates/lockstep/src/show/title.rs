@@ -19,8 +19,10 @@ pub struct Title {
 
 impl Title {
     /// The same in the middle of a rollout, where something may be left to do though nothing changes.
-    pub fn midway(self, to: &Manifest) -> Self {
-        let text = if self.moves {
+    pub fn midway(self, to: &Manifest, goes_back: bool) -> Self {
+        let text = if goes_back {
+            format!("{}: goes back to the set that was complete last", to.spec.name)
+        } else if self.moves {
             format!("{}, from what stands now", self.text)
         } else {
             let groups = words::count(to.spec.replicas, "group");

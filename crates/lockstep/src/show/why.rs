@@ -165,7 +165,6 @@ fn deadline(set: &LiveSet, spec: &Value, now: Time) -> Option<String> {
     }
 }
 
-/// The value of a field named as `roles[prefill].updateStrategy.maxUnavailable`, if it is short.
 /// How long a pause still lasts that ends by itself.
 fn pause_left(spec: &Value, blocked: &BlockedStatus, waited: Option<Millis>) -> Option<Millis> {
     let length = look_up(spec, &format!("{}.pause.duration", blocked.rule))?;
@@ -174,6 +173,7 @@ fn pause_left(spec: &Value, blocked: &BlockedStatus, waited: Option<Millis>) -> 
     waited.filter(|_| holds).map(|waited| Millis(length.0.saturating_sub(waited.0)))
 }
 
+/// The value of a field named as `roles[prefill].updateStrategy.maxUnavailable`, if it is short.
 fn look_up(spec: &Value, rule: &str) -> Option<String> {
     let mut here = spec;
     for part in rule.split('.') {

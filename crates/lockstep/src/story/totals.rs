@@ -44,6 +44,9 @@ pub fn add_up(events: &[Event], from: Option<&Spec>) -> Totals {
             adder.count(event);
         } else if let What::Create { of, .. } = &event.what {
             adder.known.insert(of.clone());
+            if adder.stage.is_beyond(of) {
+                adder.surge.insert(of.clone());
+            }
         }
         adder.stage.see(event);
         if wishes >= first {
@@ -66,8 +69,7 @@ impl Adder {
     fn count(&mut self, event: &Event) {
         match &event.what {
             What::Create { of, why, .. } => {
-                let size = self.stage.spec().and_then(|s| Some((s.replicas, s.role(&of.role)?.replicas)));
-                let wished = size.is_some_and(|(groups, d)| of.group < groups && of.instance < d);
+                let wished = !self.stage.is_beyond(of);
                 let fresh = self.known.insert(of.clone());
                 self.totals.started += u32::from(fresh && wished);
                 if !wished || why == "Surge" {

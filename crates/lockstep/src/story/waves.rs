@@ -112,19 +112,12 @@ pub fn cut(events: &[Event], from: Option<&Spec>) -> Vec<Wave> {
         if wishes >= first {
             cutter.note(event);
         } else {
-            cutter.known.extend(created(event));
+            cutter.stood(event);
         }
         cutter.stage.see(event);
         cutter.measure(event);
     }
     cutter.close()
-}
-
-fn created(event: &Event) -> Option<Subject> {
-    match &event.what {
-        What::Create { of, .. } => Some(of.clone()),
-        _ => None,
-    }
 }
 
 #[derive(Default)]
@@ -142,6 +135,16 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
+    /// What stands before anything moves, be it as surge.
+    fn stood(&mut self, event: &Event) {
+        let What::Create { of, .. } = &event.what else { return };
+        if self.stage.is_beyond(of) && !self.is_surge_group(of.group) {
+            self.surge.insert(of.clone());
+        } else {
+            self.known.insert(of.clone());
+        }
+    }
+
     fn note(&mut self, event: &Event) {
         match &event.what {
             What::Create { of, revision, why, .. } => self.create(event.t, of, *revision, why),

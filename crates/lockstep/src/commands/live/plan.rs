@@ -58,7 +58,7 @@ fn the_rest(
 ) -> Result<Exit> {
     let instances =
         observed.snapshot.groups.iter().flat_map(|group| &group.roles).flat_map(|role| &role.instances);
-    let starting = |pod: &&Pod| !pod.is_ready() && !pod.terminating && !pod.failed;
+    let starting = |pod: &&Pod| !pod.is_ready() && !pod.terminating && !pod.failed && !pod.gated;
     let starting = instances.flat_map(|instance| &instance.pods).filter(starting).count();
     if starting > 0 {
         let pods = words::count(u32::try_from(starting).unwrap_or(u32::MAX), "pod");
