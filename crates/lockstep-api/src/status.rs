@@ -78,9 +78,9 @@ pub struct RoleStatus {
     pub ready: u32,
     /// Instances that are available.
     pub available: u32,
-    /// Instances at the update revision.
+    /// Instances at the update revision, surge not counted.
     pub updated: u32,
-    /// Instances at the update revision that are ready.
+    /// Instances at the update revision that are ready, surge not counted.
     pub updated_ready: u32,
     /// How many are to be at the update revision in the end: all but those a partition keeps.
     pub target: u32,
