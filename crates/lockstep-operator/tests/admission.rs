@@ -70,7 +70,16 @@ impl Replica {
         let certificate = Arc::clone(&shown);
         tasks.spawn(async move { store.follow(&certificate, &readiness, &authorities).await });
         tasks.spawn(async move { bundle::keep(client, "lockstep", trusted).await });
-        Self { port, health: health_port, metrics, shown, trigger, tasks }
+        let replica = Self { port, health: health_port, metrics, shown, trigger, tasks };
+        tokio::time::timeout(SOON, replica.ready()).await.expect("it gets a certificate");
+        replica
+    }
+
+    /// Nobody is sent to a replica that is not ready.
+    async fn ready(&self) {
+        while !self.get("/readyz").await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// What the plain server says, with its status line.
