@@ -15,6 +15,41 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 /// So many errors in a row are no stumbling any more: a second or two have passed.
 const LOUD: u32 = 4;
 
+/// Lets a type that reads only a part of a pod be watched as one. `$meta` is the field that holds its metadata.
+#[macro_export]
+macro_rules! watched_as_pod {
+    ($part:ty, $meta:ident) => {
+        impl ::kube::Resource for $part {
+            type DynamicType = ();
+            type Scope = ::k8s_openapi::NamespaceResourceScope;
+
+            fn kind(dt: &()) -> ::std::borrow::Cow<'_, str> {
+                <::k8s_openapi::api::core::v1::Pod as ::kube::Resource>::kind(dt)
+            }
+
+            fn group(dt: &()) -> ::std::borrow::Cow<'_, str> {
+                <::k8s_openapi::api::core::v1::Pod as ::kube::Resource>::group(dt)
+            }
+
+            fn version(dt: &()) -> ::std::borrow::Cow<'_, str> {
+                <::k8s_openapi::api::core::v1::Pod as ::kube::Resource>::version(dt)
+            }
+
+            fn plural(dt: &()) -> ::std::borrow::Cow<'_, str> {
+                <::k8s_openapi::api::core::v1::Pod as ::kube::Resource>::plural(dt)
+            }
+
+            fn meta(&self) -> &::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &self.$meta
+            }
+
+            fn meta_mut(&mut self) -> &mut ::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &mut self.$meta
+            }
+        }
+    };
+}
+
 /// How a watch begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitialList {

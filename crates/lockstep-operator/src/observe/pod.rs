@@ -1,13 +1,9 @@
 //! A pod, decoded into the little that a rollout needs: some hundred bytes, not thirty kilobytes.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::Pod as FullPod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 use lockstep_api::label;
 use lockstep_core::names::{GangKey, MemberName, RoleName, Uid};
 use lockstep_core::snapshot::Pod;
@@ -65,34 +61,7 @@ impl SlimPod {
     }
 }
 
-impl Resource for SlimPod {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind(dt: &()) -> Cow<'_, str> {
-        FullPod::kind(dt)
-    }
-
-    fn group(dt: &()) -> Cow<'_, str> {
-        FullPod::group(dt)
-    }
-
-    fn version(dt: &()) -> Cow<'_, str> {
-        FullPod::version(dt)
-    }
-
-    fn plural(dt: &()) -> Cow<'_, str> {
-        FullPod::plural(dt)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.meta
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.meta
-    }
-}
+lockstep_feed::watched_as_pod!(SlimPod, meta);
 
 #[derive(Deserialize)]
 struct Raw {

@@ -8,7 +8,7 @@ use lockstep_api::status::{
     BlockedStatus, CoordinationStatus, INVALID_SPEC, LockstepSetStatus, RestartStatus, RevisionStatus,
     RoleStatus, RolloutStatus,
 };
-use lockstep_core::blocked::Reason;
+use lockstep_core::blocked::{Blocked, Reason};
 use lockstep_core::model::{RuleKind, Spec};
 use lockstep_core::names::RoleName;
 use lockstep_core::plan::Plan;
@@ -118,18 +118,17 @@ impl Report<'_> {
             since: stamp(trouble.since),
             message: trouble.message.clone(),
         });
-        let said = self.plan.blocked.iter().map(|block| BlockedStatus {
+        // Causes first: a group that waits for another is none.
+        let waits = |block: &&Blocked| block.reason == Reason::GroupsExhausted;
+        let (groups, causes): (Vec<_>, Vec<_>) = self.plan.blocked.iter().partition(waits);
+        let said = causes.into_iter().chain(groups).map(|block| BlockedStatus {
             what: block.what.clone(),
             reason: block.reason.to_string(),
             rule: block.rule.clone(),
             since: stamp(block.since),
             message: block.message.clone(),
         });
-        let mut all: Vec<BlockedStatus> = troubles.chain(said).collect();
-        // Causes first: a group that waits for another is none.
-        all.sort_by_key(|block| block.reason == Reason::GroupsExhausted.to_string());
-        all.truncate(MOST);
-        all
+        troubles.chain(said).take(MOST).collect()
     }
 
     fn revisions(&self) -> BTreeMap<String, BTreeMap<String, String>> {

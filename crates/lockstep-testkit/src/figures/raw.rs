@@ -3,16 +3,14 @@
 //! It is the floor. It watches its pods, as anybody must who waits for them, and decodes of each no more than it
 //! needs.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::Service;
 use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::runtime::watcher::Event;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use lockstep_feed::{InitialList, Source, feed};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,34 +82,7 @@ impl Lean {
     }
 }
 
-impl Resource for Lean {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind(dt: &()) -> Cow<'_, str> {
-        Pod::kind(dt)
-    }
-
-    fn group(dt: &()) -> Cow<'_, str> {
-        Pod::group(dt)
-    }
-
-    fn version(dt: &()) -> Cow<'_, str> {
-        Pod::version(dt)
-    }
-
-    fn plural(dt: &()) -> Cow<'_, str> {
-        Pod::plural(dt)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.meta
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.meta
-    }
-}
+lockstep_feed::watched_as_pod!(Lean, meta);
 
 /// What the watch last showed of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
