@@ -1,0 +1,139 @@
+//! What changed between two states of an object, field by field.
+
+use serde_json::{Map, Value};
+
+use super::walk::fields_of;
+use crate::fields::{Element, Fields};
+use crate::shape::{ListKind, ListShape, Shape, Shapes};
+
+/// What changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Fields that are there now and were not before.
+    pub added: Fields,
+    /// Fields with another value.
+    pub modified: Fields,
+    /// Fields that are gone.
+    pub removed: Fields,
+}
+
+impl Comparison {
+    /// Nothing changed.
+    pub fn is_same(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+
+    /// What was set: added or given another value.
+    pub fn set(&self) -> Fields {
+        self.added.union(&self.modified)
+    }
+
+    fn hang(&mut self, element: &Element, below: Self) {
+        self.added.hang(element.clone(), below.added);
+        self.modified.hang(element.clone(), below.modified);
+        self.removed.hang(element.clone(), below.removed);
+    }
+}
+
+/// Compares two states.
+pub fn compare(old: &Value, new: &Value, shape: &Shape, shapes: &Shapes) -> Comparison {
+    match (old, new, shapes.resolve(shape)) {
+        _ if old == new => Comparison::default(),
+        (Value::Object(old), Value::Object(new), Shape::Map(of)) if !of.atomic => {
+            maps(old, new, |name| of.field(name), shapes)
+        }
+        (Value::Object(old), Value::Object(new), Shape::Any) => maps(old, new, |_| &Shape::Any, shapes),
+        (Value::Array(old), Value::Array(new), Shape::List(of)) if of.kind != ListKind::Atomic => {
+            lists(old, new, of, shapes)
+        }
+        _ => Comparison { modified: Fields::leaf(), ..Comparison::default() },
+    }
+}
+
+fn maps<'a>(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    shape_of: impl Fn(&str) -> &'a Shape,
+    shapes: &Shapes,
+) -> Comparison {
+    let mut all = Comparison::default();
+    for (name, value) in old {
+        let element = Element::field(name);
+        match new.get(name) {
+            Some(now) => all.hang(&element, compare(value, now, shape_of(name), shapes)),
+            None => all.removed.hang(element, whole(value, shape_of(name), shapes)),
+        }
+    }
+    for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+        all.added.hang(Element::field(name), whole(value, shape_of(name), shapes));
+    }
+    all
+}
+
+fn lists(old: &[Value], new: &[Value], of: &ListShape, shapes: &Shapes) -> Comparison {
+    let element = |index: usize, item: &Value| of.element(item).unwrap_or_else(|| Element::index(index));
+    let keyed = |items: &[Value]| -> Vec<(Element, Value)> {
+        items.iter().enumerate().map(|(index, item)| (element(index, item), item.clone())).collect()
+    };
+    let (old, new) = (keyed(old), keyed(new));
+    let find = |items: &[(Element, Value)], wanted: &Element| {
+        items.iter().find(|(element, _)| element == wanted).map(|(_, item)| item.clone())
+    };
+    let mut all = Comparison::default();
+    for (element, item) in &old {
+        match find(&new, element) {
+            Some(now) => all.hang(element, compare(item, &now, &of.items, shapes)),
+            None => all.removed.hang(element.clone(), whole(item, &of.items, shapes)),
+        }
+    }
+    for (element, item) in new.iter().filter(|(element, _)| find(&old, element).is_none()) {
+        all.added.hang(element.clone(), whole(item, &of.items, shapes));
+    }
+    all
+}
+
+/// A value that came or went as a whole: the place itself, and all that lies below.
+fn whole(value: &Value, shape: &Shape, shapes: &Shapes) -> Fields {
+    let mut fields = fields_of(value, shape, shapes);
+    fields.set_member();
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn labels() -> Shape {
+        Shape::read(&json!({"type": "object", "properties": {
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "items": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                      "items": {"type": "object", "properties": {"name": {"type": "string"},
+                                                                 "value": {"type": "string"}}}},
+        }}))
+    }
+
+    fn written(old: Value, new: Value) -> [Value; 3] {
+        let compared = compare(&old, &new, &labels(), &Shapes::default());
+        [compared.added, compared.modified, compared.removed].map(|fields| fields.write())
+    }
+
+    #[test]
+    fn a_map_that_came_counts_itself() {
+        let [added, modified, removed] = written(json!({}), json!({"labels": {"a": "1"}}));
+        assert_eq!(added, json!({"f:labels": {".": {}, "f:a": {}}}));
+        assert_eq!((modified, removed), (json!({}), json!({})));
+    }
+
+    #[test]
+    fn items_are_known_by_their_keys_whatever_their_order() {
+        let old = json!({"items": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]});
+        let new = json!({"items": [{"name": "c"}, {"name": "b", "value": "3"}]});
+        let [added, modified, removed] = written(old, new);
+        assert_eq!(added, json!({"f:items": {r#"k:{"name":"c"}"#: {".": {}, "f:name": {}}}}));
+        assert_eq!(modified, json!({"f:items": {r#"k:{"name":"b"}"#: {"f:value": {}}}}));
+        let gone = json!({".": {}, "f:name": {}, "f:value": {}});
+        assert_eq!(removed, json!({"f:items": {r#"k:{"name":"a"}"#: gone}}));
+    }
+}

@@ -1,0 +1,324 @@
+//! Who owns which fields: `metadata.managedFields`.
+
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::{Comparison, compare, fields_of, merge, prune};
+use crate::fields::{Fields, FieldsError};
+use crate::shape::{Shape, Shapes};
+
+/// How somebody writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// By server-side apply: their fields are what they applied last.
+    Apply,
+    /// By any other write: their fields are what they ever set.
+    Update,
+}
+
+impl Operation {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Apply => "Apply",
+            Self::Update => "Update",
+        }
+    }
+}
+
+/// Whose fields an entry holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Who {
+    /// The name they gave.
+    pub manager: String,
+    /// How they write.
+    pub operation: Operation,
+    /// The subresource they write to; empty for the object itself.
+    pub subresource: String,
+    /// The version they speak.
+    pub api_version: String,
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Whose.
+    pub who: Who,
+    /// When it changed last, as it is written.
+    pub time: String,
+    /// The fields.
+    pub fields: Fields,
+}
+
+/// A field that somebody else owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Who owns it.
+    pub who: Who,
+    /// When they wrote it last.
+    pub time: String,
+    /// The field, as it stands in messages.
+    pub field: String,
+}
+
+/// Managed fields that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ManagersError {
+    /// A set that cannot be read.
+    #[error("managedFields[{index}].fieldsV1: {source}")]
+    Fields {
+        /// Which entry.
+        index: usize,
+        /// What is wrong with it.
+        source: FieldsError,
+    },
+    /// An operation nobody knows.
+    #[error("managedFields[{index}].operation: {found:?} is neither \"Apply\" nor \"Update\"")]
+    Operation {
+        /// Which entry.
+        index: usize,
+        /// What stands there.
+        found: String,
+    },
+}
+
+/// All entries of an object, in the order of their first write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Managers(Vec<Entry>);
+
+/// What becomes of an object that somebody writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The object, without managed fields.
+    pub object: Value,
+    /// Who owns what.
+    pub managers: Managers,
+    /// What changed.
+    pub changed: Comparison,
+}
+
+/// The fields that nobody owns: the API server keeps them.
+fn nobodys() -> Fields {
+    let kept = json!({
+        "f:apiVersion": {}, "f:kind": {},
+        "f:metadata": {
+            ".": {}, "f:name": {}, "f:namespace": {}, "f:creationTimestamp": {}, "f:selfLink": {}, "f:uid": {},
+            "f:generation": {}, "f:managedFields": {}, "f:resourceVersion": {},
+        },
+    });
+    Fields::read(&kept).unwrap_or_default()
+}
+
+impl Managers {
+    /// Reads `metadata.managedFields`.
+    pub fn read(value: &Value) -> Result<Self, ManagersError> {
+        let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        entries.iter().enumerate().map(|(index, entry)| read(index, entry)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Writes `metadata.managedFields`.
+    pub fn write(&self) -> Value {
+        self.0.iter().map(write).collect()
+    }
+
+    /// Nobody owns anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+
+    fn of(&self, who: &Who) -> Option<&Fields> {
+        self.0.iter().find(|entry| entry.who == *who).map(|entry| &entry.fields)
+    }
+
+    /// Replaces what somebody owns. Nothing at all is no entry.
+    fn set(&mut self, who: &Who, fields: Fields, time: &str) {
+        match self.0.iter().position(|entry| entry.who == *who) {
+            Some(index) if fields.is_empty() => drop(self.0.remove(index)),
+            Some(index) if self.0[index].fields == fields => {}
+            Some(index) => self.0[index] = Entry { who: who.clone(), time: time.to_owned(), fields },
+            None if fields.is_empty() => {}
+            None => self.0.push(Entry { who: who.clone(), time: time.to_owned(), fields }),
+        }
+    }
+
+    /// Takes fields away from everybody but one.
+    fn take_from_others(&mut self, who: &Who, fields: &Fields) {
+        for entry in self.0.iter_mut().filter(|entry| entry.who != *who) {
+            entry.fields = entry.fields.difference(fields);
+        }
+        self.0.retain(|entry| !entry.fields.is_empty());
+    }
+
+    /// Which of these fields others own.
+    fn conflicts(&self, who: &Who, fields: &Fields) -> Vec<Conflict> {
+        let others = self.0.iter().filter(|entry| entry.who != *who);
+        let of_entry = |entry: &Entry| {
+            let common = entry.fields.intersection(fields);
+            let shown = |path: &Vec<&crate::fields::Element>| path.iter().map(|e| e.shown()).collect::<String>();
+            let paths: Vec<String> = common.paths().iter().map(shown).collect();
+            paths.into_iter().map(|field| Conflict { who: entry.who.clone(), time: entry.time.clone(), field }).collect::<Vec<_>>()
+        };
+        others.flat_map(of_entry).collect()
+    }
+
+    /// Somebody applies. The conflicts, if others own what they would change and they do not insist.
+    pub fn apply(
+        &self,
+        live: &Value,
+        applied: &Value,
+        write: &Writing<'_>,
+        force: bool,
+    ) -> Result<Written, Vec<Conflict>> {
+        let Writing { who, time, shape, shapes } = write;
+        let last = self.of(who).cloned().unwrap_or_default();
+        let named = fields_of(applied, shape, shapes).difference(&nobodys());
+        let mut managers = self.clone();
+        managers.set(who, named, time);
+        let owned = managers.0.iter().fold(Fields::default(), |all, entry| all.union(&entry.fields));
+        let merged = merge(live, applied, shape, shapes);
+        let object = prune(&merged, &last, &owned, shape, shapes);
+        let changed = compare(live, &object, shape, shapes);
+        let conflicts = managers.conflicts(who, &changed.set());
+        if !conflicts.is_empty() && !force {
+            return Err(conflicts);
+        }
+        managers.take_from_others(who, &changed.set());
+        managers.take_from_others(who, &changed.removed);
+        Ok(Written { object, managers, changed })
+    }
+
+    /// Somebody writes in any other way: what they change is theirs.
+    pub fn update(&self, live: &Value, object: Value, write: &Writing<'_>) -> Written {
+        let Writing { who, time, shape, shapes } = write;
+        let changed = compare(live, &object, shape, shapes);
+        let mut managers = self.clone();
+        managers.take_from_others(who, &changed.set());
+        managers.take_from_others(who, &changed.removed);
+        let before = managers.of(who).cloned().unwrap_or_default();
+        let theirs = before.union(&changed.set()).difference(&changed.removed).difference(&nobodys());
+        managers.set(who, theirs, time);
+        Written { object, managers, changed }
+    }
+}
+
+/// Who writes, when, and what the object is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Writing<'a> {
+    /// Who.
+    pub who: &'a Who,
+    /// When, as it is written.
+    pub time: &'a str,
+    /// The shape of the object.
+    pub shape: &'a Shape,
+    /// The shapes it names.
+    pub shapes: &'a Shapes,
+}
+
+fn read(index: usize, entry: &Value) -> Result<Entry, ManagersError> {
+    let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+    let operation = match entry["operation"].as_str() {
+        Some("Apply") => Operation::Apply,
+        Some("Update") => Operation::Update,
+        other => {
+            let found = other.unwrap_or_default().to_owned();
+            return Err(ManagersError::Operation { index, found });
+        }
+    };
+    let fields = entry.get("fieldsV1").map_or_else(|| Ok(Fields::default()), Fields::read);
+    Ok(Entry {
+        who: Who {
+            manager: text("manager"),
+            operation,
+            subresource: text("subresource"),
+            api_version: text("apiVersion"),
+        },
+        time: text("time"),
+        fields: fields.map_err(|source| ManagersError::Fields { index, source })?,
+    })
+}
+
+fn write(entry: &Entry) -> Value {
+    let Entry { who, time, fields } = entry;
+    let mut written = json!({
+        "manager": who.manager, "operation": who.operation.word(), "apiVersion": who.api_version,
+        "time": time, "fieldsType": "FieldsV1", "fieldsV1": fields.write(),
+    });
+    if !who.subresource.is_empty() {
+        written["subresource"] = Value::from(who.subresource.as_str());
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Stage {
+        live: Value,
+        managers: Managers,
+    }
+
+    impl Stage {
+        fn write(&mut self, name: &str, operation: Operation, object: Value, force: bool) -> Vec<String> {
+            let shape = Shape::read(&json!({"type": "object", "properties": {
+                "spec": {"type": "object", "additionalProperties": {"type": "string"}},
+            }}));
+            let api_version = "v1".to_owned();
+            let who = Who { manager: name.to_owned(), operation, subresource: String::new(), api_version };
+            let writing = Writing { who: &who, time: "now", shape: &shape, shapes: &Shapes::default() };
+            let written = match operation {
+                Operation::Apply => self.managers.apply(&self.live, &object, &writing, force),
+                Operation::Update => Ok(self.managers.update(&self.live, object, &writing)),
+            };
+            match written {
+                Ok(written) => {
+                    (self.live, self.managers) = (written.object, written.managers);
+                    Vec::new()
+                }
+                Err(conflicts) => conflicts
+                    .into_iter()
+                    .map(|conflict| format!("{} {}", conflict.who.manager, conflict.field))
+                    .collect(),
+            }
+        }
+
+        fn owners(&self) -> Vec<String> {
+            let owner = |entry: &Entry| format!("{} {}", entry.who.manager, entry.fields.write());
+            self.managers.entries().iter().map(owner).collect()
+        }
+    }
+
+    #[test]
+    fn two_appliers_and_an_updater() {
+        use Operation::{Apply, Update};
+        let mut stage = Stage { live: json!({}), managers: Managers::default() };
+        assert_eq!(stage.write("a", Apply, json!({"spec": {"x": "1", "y": "1"}}), false), [""; 0]);
+        assert_eq!(stage.write("b", Apply, json!({"spec": {"x": "2"}}), false), ["a .spec.x"]);
+        // The same value is shared.
+        assert_eq!(stage.write("b", Apply, json!({"spec": {"x": "1"}}), false), [""; 0]);
+        assert_eq!(stage.write("b", Apply, json!({"spec": {"x": "2"}}), true), [""; 0]);
+        assert_eq!(stage.owners(), [r#"a {"f:spec":{"f:y":{}}}"#, r#"b {"f:spec":{"f:x":{}}}"#]);
+        // What is no longer applied goes.
+        assert_eq!(stage.write("a", Apply, json!({"spec": {"z": "1"}}), false), [""; 0]);
+        assert_eq!(stage.live, json!({"spec": {"x": "2", "z": "1"}}));
+        // Any other write takes what it changes.
+        assert_eq!(stage.write("c", Update, json!({"spec": {"x": "3", "z": "1"}}), false), [""; 0]);
+        assert_eq!(stage.owners(), [r#"a {"f:spec":{"f:z":{}}}"#, r#"c {"f:spec":{"f:x":{}}}"#]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let written = json!([{
+            "manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:x": {}}}, "subresource": "status",
+        }]);
+        assert_eq!(Managers::read(&written).map(|managers| managers.write()), Ok(written));
+        let wrong = Managers::read(&json!([{"operation": "Guess"}])).map_err(|error| error.to_string());
+        let message = "managedFields[0].operation: \"Guess\" is neither \"Apply\" nor \"Update\"";
+        assert_eq!(wrong, Err(message.to_owned()));
+    }
+}

@@ -1,0 +1,9 @@
+//! The embedded cluster: Kubernetes' API in one process, with the few controllers a rollout needs.
+//!
+//! It knows nothing of Lockstep's kinds: they arrive as CustomResourceDefinitions, like anybody's.
+
+pub mod apply;
+pub mod fields;
+pub mod path;
+pub mod shape;
+pub mod store;
