@@ -5,5 +5,6 @@
 pub mod apply;
 pub mod fields;
 pub mod path;
+pub mod refusal;
 pub mod shape;
 pub mod store;
