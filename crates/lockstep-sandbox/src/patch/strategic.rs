@@ -1,0 +1,243 @@
+//! Strategic merge patches: merge patches that know which lists are merged, and by what.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::shape::{ListShape, Shape, Shapes};
+
+const DIRECTIVE: &str = "$patch";
+const RETAIN: &str = "$retainKeys";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+const ORDER: &str = "$setElementOrder/";
+
+/// A patch that cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StrategicError {
+    /// `$patch` with another word than merge, replace or delete.
+    #[error("invalid value {0} for $patch: merge, replace and delete are accepted")]
+    Directive(String),
+    /// An item of a merged list without the field it is known by.
+    #[error("map: {item} does not contain declared merge key: {key}")]
+    NoKey {
+        /// The item.
+        item: String,
+        /// The field.
+        key: String,
+    },
+    /// Something else than a list where one is merged.
+    #[error("{0} is no list")]
+    NoList(String),
+}
+
+type Patched<T> = Result<T, StrategicError>;
+
+/// Carries a patch out.
+pub fn strategic(value: &Value, patch: &Value, shape: &Shape, shapes: &Shapes) -> Patched<Value> {
+    match (value, patch) {
+        (Value::Object(map), Value::Object(patch)) => {
+            Ok(maps(map, patch, shape, shapes)?.map_or(Value::Null, Value::Object))
+        }
+        (_, Value::Object(patch)) => {
+            Ok(maps(&Map::new(), patch, shape, shapes)?.map_or(Value::Null, Value::Object))
+        }
+        _ => Ok(patch.clone()),
+    }
+}
+
+/// What a map becomes; nothing if the patch says that it goes.
+fn maps(
+    map: &Map<String, Value>,
+    patch: &Map<String, Value>,
+    shape: &Shape,
+    shapes: &Shapes,
+) -> Patched<Option<Map<String, Value>>> {
+    let mut left = match directive(patch)? {
+        Some("delete") => return Ok(None),
+        Some("replace") => return Ok(Some(plain(patch))),
+        _ => map.clone(),
+    };
+    if let Some(kept) = patch.get(RETAIN).and_then(Value::as_array) {
+        left.retain(|name, _| kept.iter().any(|kept| kept == name));
+    }
+    for (name, change) in patch {
+        let field = field(shape, name, shapes);
+        if let Some(list) = name.strip_prefix(DELETE_FROM) {
+            delete_from(&mut left, list, change)?;
+        } else if name.starts_with('$') {
+            continue;
+        } else if change.is_null() {
+            left.remove(name);
+        } else {
+            match patched(left.get(name), change, field, shapes)? {
+                Some(value) => drop(left.insert(name.clone(), value)),
+                None => drop(left.remove(name)),
+            }
+        }
+    }
+    for (name, order) in patch {
+        if let Some(list) = name.strip_prefix(ORDER) {
+            put_in_order(&mut left, list, order, shape, shapes);
+        }
+    }
+    Ok(Some(left))
+}
+
+/// What a field becomes; nothing if it goes.
+fn patched(now: Option<&Value>, change: &Value, shape: &Shape, shapes: &Shapes) -> Patched<Option<Value>> {
+    match (now, change, shapes.resolve(shape)) {
+        (_, Value::Object(change), shape) => {
+            let nothing = Map::new();
+            let map = now.and_then(Value::as_object).unwrap_or(&nothing);
+            Ok(maps(map, change, shape, shapes)?.map(Value::Object))
+        }
+        (now, Value::Array(change), Shape::List(of)) if of.merge_key.is_some() => {
+            let now = now.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            lists(now, change, of, shapes).map(Some)
+        }
+        _ => Ok(Some(change.clone())),
+    }
+}
+
+fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Patched<Value> {
+    let key = of.merge_key.as_deref().unwrap_or_default();
+    if key.is_empty() {
+        let mut all = now.to_vec();
+        all.extend(change.iter().filter(|item| !now.contains(item)).cloned());
+        return Ok(Value::Array(all));
+    }
+    let replaces = |item: &Value| item.get(DIRECTIVE).and_then(Value::as_str) == Some("replace");
+    let mut all = if change.iter().any(replaces) { Vec::new() } else { now.to_vec() };
+    for item in change {
+        let Some(fields) = item.as_object() else {
+            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+        };
+        let word = directive(fields)?;
+        if word == Some("replace") && fields.len() == 1 {
+            continue;
+        }
+        let Some(value) = fields.get(key) else {
+            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+        };
+        let place = all.iter().position(|other| other.get(key) == Some(value));
+        match (word, place) {
+            (Some("delete"), Some(place)) => drop(all.remove(place)),
+            (Some("delete"), None) => {}
+            (_, Some(place)) => all[place] = strategic(&all[place], item, &of.items, shapes)?,
+            (_, None) => all.push(strategic(&Value::Object(Map::new()), item, &of.items, shapes)?),
+        }
+    }
+    Ok(Value::Array(all))
+}
+
+fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
+    match patch.get(DIRECTIVE) {
+        None => Ok(None),
+        Some(Value::String(word)) if matches!(word.as_str(), "merge" | "replace" | "delete") => {
+            Ok(Some(word.as_str()))
+        }
+        Some(other) => Err(StrategicError::Directive(other.to_string())),
+    }
+}
+
+/// A patch without what only tells how to patch.
+fn plain(patch: &Map<String, Value>) -> Map<String, Value> {
+    patch.iter().filter(|(name, _)| !name.starts_with('$')).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn field<'a>(shape: &'a Shape, name: &str, shapes: &'a Shapes) -> &'a Shape {
+    match shapes.resolve(shape) {
+        Shape::Map(of) => of.field(name),
+        _ => &Shape::Any,
+    }
+}
+
+fn delete_from(map: &mut Map<String, Value>, list: &str, gone: &Value) -> Patched<()> {
+    let gone = gone.as_array().ok_or_else(|| StrategicError::NoList(gone.to_string()))?;
+    if let Some(Value::Array(items)) = map.get_mut(list) {
+        items.retain(|item| !gone.contains(item));
+    }
+    Ok(())
+}
+
+/// Brings what the order names into this order; the rest keeps its places between.
+fn put_in_order(map: &mut Map<String, Value>, list: &str, order: &Value, shape: &Shape, shapes: &Shapes) {
+    let key = match shapes.resolve(field(shape, list, shapes)) {
+        Shape::List(of) => of.merge_key.clone().unwrap_or_default(),
+        _ => String::new(),
+    };
+    let same = |item: &Value, wanted: &Value| match key.as_str() {
+        "" => item == wanted,
+        key => item.get(key).is_some() && item.get(key) == wanted.get(key),
+    };
+    let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) else { return };
+    let named = |item: &Value| order.iter().any(|wanted| same(item, wanted));
+    let mut in_order = order.iter().filter_map(|wanted| items.iter().find(|item| same(item, wanted)).cloned());
+    let sorted: Vec<Value> = in_order.by_ref().collect();
+    let mut next = sorted.into_iter();
+    for item in items.iter_mut() {
+        if named(item)
+            && let Some(wanted) = next.next()
+        {
+            *item = wanted;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn patched(value: Value, patch: Value) -> Result<Value, String> {
+        let shape = Shape::read(&json!({"type": "object", "properties": {
+            "containers": {"type": "array", "x-kubernetes-patch-strategy": "merge",
+                           "x-kubernetes-patch-merge-key": "name",
+                           "items": {"type": "object", "properties": {"args": {"type": "array",
+                                                                              "items": {"type": "string"}}}}},
+            "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"},
+            "plain": {"type": "array", "items": {"type": "string"}},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        }}));
+        strategic(&value, &patch, &shape, &Shapes::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lists_are_merged_by_key_by_value_or_not() {
+        let pod = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}], "finalizers": ["x"], "plain": ["x"]});
+        let patch = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}], "finalizers": ["y"], "plain": ["y"]});
+        let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}],
+                           "finalizers": ["x", "y"], "plain": ["y"]});
+        assert_eq!(patched(pod, patch), Ok(after));
+    }
+
+    #[test]
+    fn directives() {
+        let pod = || json!({"containers": [{"name": "a"}, {"name": "b"}], "finalizers": ["x", "y"], "map": {"k": "v"}});
+        let rows = [
+            (json!({"containers": [{"name": "a", "$patch": "delete"}]}), "containers", json!([{"name": "b"}])),
+            (json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}), "containers", json!([{"name": "c"}])),
+            (json!({"$deleteFromPrimitiveList/finalizers": ["x"]}), "finalizers", json!(["y"])),
+            (json!({"map": {"$patch": "replace", "n": "w"}}), "map", json!({"n": "w"})),
+            (json!({"map": {"$patch": "delete"}}), "map", Value::Null),
+            (json!({"map": {"k": null}}), "map", json!({})),
+            (
+                json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}], "containers": [{"name": "c"}]}),
+                "containers",
+                json!([{"name": "c"}, {"name": "b"}, {"name": "a"}]),
+            ),
+        ];
+        for (patch, field, wanted) in rows {
+            let after = patched(pod(), patch.clone()).expect("it can be patched");
+            assert_eq!(after[field], wanted, "{patch}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_patched_is_named() {
+        let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
+        assert_eq!(wrong, Err(r#"map: {"image":"x"} does not contain declared merge key: name"#.to_owned()));
+        let wrong = patched(json!({}), json!({"$patch": "paint"}));
+        assert_eq!(wrong, Err(r#"invalid value "paint" for $patch: merge, replace and delete are accepted"#.to_owned()));
+    }
+}
