@@ -4,6 +4,7 @@
 
 pub mod apply;
 pub mod fields;
+pub mod kinds;
 pub mod patch;
 pub mod path;
 pub mod refusal;
