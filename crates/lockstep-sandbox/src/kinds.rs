@@ -45,7 +45,13 @@ const ALL: &[&str] = &["all"];
 
 /// Every built-in kind.
 pub const BUILT_IN: &[Kind] = &[
-    Kind { kind: "Namespace", plural: "namespaces", short: &["ns"], subresources: &["status", "finalize"], ..WIDE },
+    Kind {
+        kind: "Namespace",
+        plural: "namespaces",
+        short: &["ns"],
+        subresources: &["status", "finalize"],
+        ..WIDE
+    },
     Kind { kind: "Node", plural: "nodes", short: &["no"], subresources: &["status"], ..WIDE },
     Kind {
         kind: "Pod",
@@ -55,7 +61,14 @@ pub const BUILT_IN: &[Kind] = &[
         categories: ALL,
         ..KEPT
     },
-    Kind { kind: "Service", plural: "services", short: &["svc"], subresources: &["status"], categories: ALL, ..KEPT },
+    Kind {
+        kind: "Service",
+        plural: "services",
+        short: &["svc"],
+        subresources: &["status"],
+        categories: ALL,
+        ..KEPT
+    },
     Kind { kind: "ConfigMap", plural: "configmaps", short: &["cm"], ..KEPT },
     Kind { kind: "Secret", plural: "secrets", ..KEPT },
     Kind { kind: "ServiceAccount", plural: "serviceaccounts", short: &["sa"], ..KEPT },
@@ -97,7 +110,13 @@ pub const BUILT_IN: &[Kind] = &[
         subresources: &["status"],
         ..KEPT
     },
-    Kind { group: "scheduling.k8s.io", kind: "PriorityClass", plural: "priorityclasses", short: &["pc"], ..WIDE },
+    Kind {
+        group: "scheduling.k8s.io",
+        kind: "PriorityClass",
+        plural: "priorityclasses",
+        short: &["pc"],
+        ..WIDE
+    },
     Kind {
         group: "apiextensions.k8s.io",
         kind: "CustomResourceDefinition",
@@ -124,7 +143,12 @@ pub const BUILT_IN: &[Kind] = &[
     Kind { group: "rbac.authorization.k8s.io", kind: "Role", plural: "roles", ..KEPT },
     Kind { group: "rbac.authorization.k8s.io", kind: "RoleBinding", plural: "rolebindings", ..KEPT },
     Kind { group: "rbac.authorization.k8s.io", kind: "ClusterRole", plural: "clusterroles", ..WIDE },
-    Kind { group: "rbac.authorization.k8s.io", kind: "ClusterRoleBinding", plural: "clusterrolebindings", ..WIDE },
+    Kind {
+        group: "rbac.authorization.k8s.io",
+        kind: "ClusterRoleBinding",
+        plural: "clusterrolebindings",
+        ..WIDE
+    },
     Kind {
         group: "authorization.k8s.io",
         kind: "SelfSubjectAccessReview",
@@ -171,7 +195,8 @@ mod tests {
 
     #[test]
     fn each_resource_is_there_once() {
-        let all: BTreeSet<(String, &str)> = BUILT_IN.iter().map(|kind| (kind.resource(), kind.version)).collect();
+        let all: BTreeSet<(String, &str)> =
+            BUILT_IN.iter().map(|kind| (kind.resource(), kind.version)).collect();
         assert_eq!(all.len(), BUILT_IN.len());
         for kind in BUILT_IN {
             assert!(!kind.kind.is_empty() && kind.plural.starts_with(&kind.singular()[..3]), "{kind:?}");
@@ -181,10 +206,13 @@ mod tests {
     #[test]
     fn how_kinds_are_named() {
         let of = |plural: &str, group: &str| {
-            let found = BUILT_IN.iter().find(|kind| (kind.plural, kind.group) == (plural, group)).expect("served");
+            let found =
+                BUILT_IN.iter().find(|kind| (kind.plural, kind.group) == (plural, group)).expect("served");
             (found.resource(), found.api_version(), found.singular())
         };
-        let named = |resource: &str, version: &str, one: &str| (resource.to_owned(), version.to_owned(), one.to_owned());
+        let named = |resource: &str, version: &str, one: &str| {
+            (resource.to_owned(), version.to_owned(), one.to_owned())
+        };
         assert_eq!(of("pods", ""), named("pods", "v1", "pod"));
         assert_eq!(of("deployments", "apps"), named("deployments.apps", "apps/v1", "deployment"));
     }

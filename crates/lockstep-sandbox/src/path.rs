@@ -60,10 +60,14 @@ impl Place {
             // A namespace is a resource too, and has subresources of its own.
             ["namespaces"] => (None, "namespaces", None, None),
             ["namespaces", name] => (None, "namespaces", Some(*name), None),
-            ["namespaces", name, sub @ ("status" | "finalize")] => (None, "namespaces", Some(*name), Some(*sub)),
+            ["namespaces", name, sub @ ("status" | "finalize")] => {
+                (None, "namespaces", Some(*name), Some(*sub))
+            }
             ["namespaces", namespace, plural] => (Some(*namespace), *plural, None, None),
             ["namespaces", namespace, plural, name] => (Some(*namespace), *plural, Some(*name), None),
-            ["namespaces", namespace, plural, name, sub] => (Some(*namespace), *plural, Some(*name), Some(*sub)),
+            ["namespaces", namespace, plural, name, sub] => {
+                (Some(*namespace), *plural, Some(*name), Some(*sub))
+            }
             [plural] => (None, *plural, None, None),
             [plural, name] => (None, *plural, Some(*name), None),
             [plural, name, sub] => (None, *plural, Some(*name), Some(*sub)),

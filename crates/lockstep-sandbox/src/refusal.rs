@@ -85,7 +85,8 @@ impl Refusal {
 
     /// The object is not the one that was read.
     pub fn modified(about: About<'_>) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(about, why)
     }
 

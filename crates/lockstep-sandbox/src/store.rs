@@ -90,7 +90,13 @@ impl Store {
     pub fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
         let object = self.stamp(object);
         let before = self.objects.insert(key.clone(), Arc::clone(&object));
-        self.note(Change { revision: self.revision, key, before, after: Arc::clone(&object), removed: false });
+        self.note(Change {
+            revision: self.revision,
+            key,
+            before,
+            after: Arc::clone(&object),
+            removed: false,
+        });
         object
     }
 
@@ -99,7 +105,13 @@ impl Store {
         let before = self.objects.remove(key)?;
         let last = self.stamp(Value::clone(&before));
         let after = Arc::clone(&last);
-        self.note(Change { revision: self.revision, key: key.clone(), before: Some(before), after, removed: true });
+        self.note(Change {
+            revision: self.revision,
+            key: key.clone(),
+            before: Some(before),
+            after,
+            removed: true,
+        });
         Some(last)
     }
 
@@ -177,9 +189,13 @@ mod tests {
     #[test]
     fn lists_by_resource_and_namespace() {
         let mut store = Store::new(10);
-        for (resource, namespace, name) in
-            [("pods", "a", "y"), ("pods", "b", "x"), ("pods", "a", "x"), ("nodes", "", "n"), ("pods.x", "a", "z")]
-        {
+        for (resource, namespace, name) in [
+            ("pods", "a", "y"),
+            ("pods", "b", "x"),
+            ("pods", "a", "x"),
+            ("nodes", "", "n"),
+            ("pods.x", "a", "z"),
+        ] {
             store.put(key(resource, namespace, name), json!({}));
         }
         let pods: Arc<str> = Arc::from("pods");

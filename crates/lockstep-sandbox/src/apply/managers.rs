@@ -112,7 +112,12 @@ impl Managers {
     /// Reads `metadata.managedFields`.
     pub fn read(value: &Value) -> Result<Self, ManagersError> {
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        entries.iter().enumerate().map(|(index, entry)| read(index, entry)).collect::<Result<_, _>>().map(Self)
+        entries
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| read(index, entry))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     /// Writes `metadata.managedFields`.
@@ -158,9 +163,13 @@ impl Managers {
         let others = self.0.iter().filter(|entry| entry.who != *who);
         let of_entry = |entry: &Entry| {
             let common = entry.fields.intersection(fields);
-            let shown = |path: &Vec<&crate::fields::Element>| path.iter().map(|e| e.shown()).collect::<String>();
+            let shown =
+                |path: &Vec<&crate::fields::Element>| path.iter().map(|e| e.shown()).collect::<String>();
             let paths: Vec<String> = common.paths().iter().map(shown).collect();
-            paths.into_iter().map(|field| Conflict { who: entry.who.clone(), time: entry.time.clone(), field }).collect::<Vec<_>>()
+            paths
+                .into_iter()
+                .map(|field| Conflict { who: entry.who.clone(), time: entry.time.clone(), field })
+                .collect::<Vec<_>>()
         };
         others.flat_map(of_entry).collect()
     }

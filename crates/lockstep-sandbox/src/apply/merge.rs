@@ -10,7 +10,9 @@ pub fn merge(live: &Value, applied: &Value, shape: &Shape, shapes: &Shapes) -> V
         (Value::Object(live), Value::Object(applied), Shape::Map(of)) if !of.atomic => {
             maps(live, applied, |name| of.field(name), shapes)
         }
-        (Value::Object(live), Value::Object(applied), Shape::Any) => maps(live, applied, |_| &Shape::Any, shapes),
+        (Value::Object(live), Value::Object(applied), Shape::Any) => {
+            maps(live, applied, |_| &Shape::Any, shapes)
+        }
         (Value::Array(live), Value::Array(applied), Shape::List(of)) if of.kind != ListKind::Atomic => {
             lists(live, applied, of, shapes)
         }

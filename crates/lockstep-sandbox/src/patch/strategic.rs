@@ -141,7 +141,11 @@ fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
 
 /// A patch without what only tells how to patch.
 fn plain(patch: &Map<String, Value>) -> Map<String, Value> {
-    patch.iter().filter(|(name, _)| !name.starts_with('$')).map(|(name, value)| (name.clone(), value.clone())).collect()
+    patch
+        .iter()
+        .filter(|(name, _)| !name.starts_with('$'))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 fn field<'a>(shape: &'a Shape, name: &str, shapes: &'a Shapes) -> &'a Shape {
@@ -171,7 +175,8 @@ fn put_in_order(map: &mut Map<String, Value>, list: &str, order: &Value, shape: 
     };
     let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) else { return };
     let named = |item: &Value| order.iter().any(|wanted| same(item, wanted));
-    let mut in_order = order.iter().filter_map(|wanted| items.iter().find(|item| same(item, wanted)).cloned());
+    let mut in_order =
+        order.iter().filter_map(|wanted| items.iter().find(|item| same(item, wanted)).cloned());
     let sorted: Vec<Value> = in_order.by_ref().collect();
     let mut next = sorted.into_iter();
     for item in items.iter_mut() {
@@ -215,8 +220,16 @@ mod tests {
     fn directives() {
         let pod = || json!({"containers": [{"name": "a"}, {"name": "b"}], "finalizers": ["x", "y"], "map": {"k": "v"}});
         let rows = [
-            (json!({"containers": [{"name": "a", "$patch": "delete"}]}), "containers", json!([{"name": "b"}])),
-            (json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}), "containers", json!([{"name": "c"}])),
+            (
+                json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+                "containers",
+                json!([{"name": "b"}]),
+            ),
+            (
+                json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}),
+                "containers",
+                json!([{"name": "c"}]),
+            ),
             (json!({"$deleteFromPrimitiveList/finalizers": ["x"]}), "finalizers", json!(["y"])),
             (json!({"map": {"$patch": "replace", "n": "w"}}), "map", json!({"n": "w"})),
             (json!({"map": {"$patch": "delete"}}), "map", Value::Null),
@@ -238,6 +251,9 @@ mod tests {
         let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
         assert_eq!(wrong, Err(r#"map: {"image":"x"} does not contain declared merge key: name"#.to_owned()));
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
-        assert_eq!(wrong, Err(r#"invalid value "paint" for $patch: merge, replace and delete are accepted"#.to_owned()));
+        assert_eq!(
+            wrong,
+            Err(r#"invalid value "paint" for $patch: merge, replace and delete are accepted"#.to_owned())
+        );
     }
 }

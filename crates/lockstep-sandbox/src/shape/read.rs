@@ -47,7 +47,12 @@ fn map(schema: &Value) -> Shape {
         return Shape::Any;
     }
     let retain_keys = strategies(schema).any(|strategy| strategy == "retainKeys");
-    Shape::Map(MapShape { fields, values: values.map(|values| Box::new(Shape::read(values))), atomic, retain_keys })
+    Shape::Map(MapShape {
+        fields,
+        values: values.map(|values| Box::new(Shape::read(values))),
+        atomic,
+        retain_keys,
+    })
 }
 
 fn strategies(schema: &Value) -> impl Iterator<Item = &str> {
