@@ -3,10 +3,16 @@
 //! It knows nothing of Lockstep's kinds: they arrive as CustomResourceDefinitions, like anybody's.
 
 pub mod apply;
+pub mod builtin;
+pub mod controllers;
+pub mod definition;
+pub mod facts;
 pub mod fields;
 pub mod kinds;
 pub mod patch;
 pub mod path;
+pub mod protobuf;
 pub mod refusal;
 pub mod shape;
 pub mod store;
+pub mod table;

@@ -1,0 +1,1 @@
+//! What the API server adds to objects of built-in kinds, and what it refuses of them.

@@ -1,0 +1,44 @@
+//! Facts about Kubernetes, taken from a real API server: which kinds there are and what their objects are made of.
+//!
+//! `cargo xtask facts` writes them anew.
+
+use std::io::Read;
+use std::sync::OnceLock;
+
+use flate2::read::GzDecoder;
+use serde_json::{Map, Value};
+
+const SCHEMAS: &[u8] = include_bytes!("../facts/schemas.json.gz");
+const DISCOVERY: &[u8] = include_bytes!("../facts/discovery.json.gz");
+
+/// The OpenAPI v3 schemas of all built-in kinds, by name (`io.k8s.api.core.v1.Pod`).
+pub fn schemas() -> &'static Map<String, Value> {
+    static READ: OnceLock<Map<String, Value>> = OnceLock::new();
+    READ.get_or_init(|| read(SCHEMAS))
+}
+
+/// Aggregated discovery as it was served: `core` and `groups`, each an `APIGroupDiscoveryList`.
+pub fn discovery() -> &'static Map<String, Value> {
+    static READ: OnceLock<Map<String, Value>> = OnceLock::new();
+    READ.get_or_init(|| read(DISCOVERY))
+}
+
+/// What is built in is checked by a test; it cannot be unreadable elsewhere.
+fn read(packed: &[u8]) -> Map<String, Value> {
+    let mut text = String::new();
+    let unpacked = GzDecoder::new(packed).read_to_string(&mut text);
+    unpacked.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_can_be_read() {
+        let pod = &schemas()["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"][0];
+        assert_eq!(pod["kind"], "Pod");
+        assert_eq!(discovery()["core"]["kind"], "APIGroupDiscoveryList");
+        assert!(discovery()["groups"]["items"].as_array().is_some_and(|groups| groups.len() > 10));
+    }
+}

@@ -1,0 +1,1 @@
+//! Bodies in protobuf, read by the field numbers of the real kinds.
