@@ -1,189 +1,217 @@
-//! The built-in kinds, as data.
+//! The kinds that are served: built-in ones, with what a real API server says about them, and custom ones.
 
-/// A resource that is served.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::facts;
+use crate::path::GroupVersion;
+use crate::shape::{Shape, Shapes};
+
+/// A resource that is served, in one version.
+#[derive(Debug, Clone)]
 pub struct Kind {
-    /// The group; empty for the core.
-    pub group: &'static str,
-    /// The version that is stored.
-    pub version: &'static str,
+    /// Group and version.
+    pub of: GroupVersion,
     /// The kind.
-    pub kind: &'static str,
-    /// The resource.
-    pub plural: &'static str,
+    pub kind: Arc<str>,
+    /// The kind of a list of them.
+    pub list_kind: Arc<str>,
+    /// The resource: `pods`.
+    pub plural: Arc<str>,
+    /// The resource with its group, as objects are stored under: `pods`, `deployments.apps`.
+    pub resource: Arc<str>,
+    /// The name of one: `pod`.
+    pub singular: String,
     /// Short names.
-    pub short: &'static [&'static str],
+    pub short: Vec<String>,
+    /// What `kubectl get all` and the like find.
+    pub categories: Vec<String>,
     /// Lies in a namespace.
     pub namespaced: bool,
+    /// What may be done with it.
+    pub verbs: Vec<String>,
     /// What parts of its objects have paths of their own.
-    pub subresources: &'static [&'static str],
-    /// What `kubectl get all` and the like find.
-    pub categories: &'static [&'static str],
-    /// A question that is answered and not kept.
-    pub asked_only: bool,
+    pub subresources: Vec<Subresource>,
+    /// The version objects are stored in.
+    pub stored: String,
+    /// What its objects are made of.
+    pub shape: Shape,
+    /// The shapes that one names.
+    pub shapes: Arc<Shapes>,
+    /// The name of its schema, for built-in kinds.
+    pub schema: Option<Arc<str>>,
 }
 
-const KEPT: Kind = Kind {
-    group: "",
-    version: "v1",
-    kind: "",
-    plural: "",
-    short: &[],
-    namespaced: true,
-    subresources: &[],
-    categories: &[],
-    asked_only: false,
-};
+/// A part of an object with a path of its own.
+#[derive(Debug, Clone)]
+pub struct Subresource {
+    /// The last part of the path: `status`.
+    pub name: String,
+    /// Group, version and kind of what is read and written there.
+    pub kind: (String, String, String),
+    /// What may be done with it.
+    pub verbs: Vec<String>,
+}
 
-/// In no namespace.
-const WIDE: Kind = Kind { namespaced: false, ..KEPT };
-
-/// A question.
-const ASKED: Kind = Kind { asked_only: true, ..WIDE };
-
-const ALL: &[&str] = &["all"];
-
-/// Every built-in kind.
-pub const BUILT_IN: &[Kind] = &[
-    Kind {
-        kind: "Namespace",
-        plural: "namespaces",
-        short: &["ns"],
-        subresources: &["status", "finalize"],
-        ..WIDE
-    },
-    Kind { kind: "Node", plural: "nodes", short: &["no"], subresources: &["status"], ..WIDE },
-    Kind {
-        kind: "Pod",
-        plural: "pods",
-        short: &["po"],
-        subresources: &["status", "binding", "eviction"],
-        categories: ALL,
-        ..KEPT
-    },
-    Kind {
-        kind: "Service",
-        plural: "services",
-        short: &["svc"],
-        subresources: &["status"],
-        categories: ALL,
-        ..KEPT
-    },
-    Kind { kind: "ConfigMap", plural: "configmaps", short: &["cm"], ..KEPT },
-    Kind { kind: "Secret", plural: "secrets", ..KEPT },
-    Kind { kind: "ServiceAccount", plural: "serviceaccounts", short: &["sa"], ..KEPT },
-    Kind { kind: "Event", plural: "events", short: &["ev"], ..KEPT },
-    Kind { group: "events.k8s.io", kind: "Event", plural: "events", short: &["ev"], ..KEPT },
-    Kind {
-        group: "apps",
-        kind: "Deployment",
-        plural: "deployments",
-        short: &["deploy"],
-        subresources: &["status", "scale"],
-        categories: ALL,
-        ..KEPT
-    },
-    Kind {
-        group: "apps",
-        kind: "ReplicaSet",
-        plural: "replicasets",
-        short: &["rs"],
-        subresources: &["status", "scale"],
-        categories: ALL,
-        ..KEPT
-    },
-    Kind { group: "apps", kind: "ControllerRevision", plural: "controllerrevisions", ..KEPT },
-    Kind {
-        group: "policy",
-        kind: "PodDisruptionBudget",
-        plural: "poddisruptionbudgets",
-        short: &["pdb"],
-        subresources: &["status"],
-        ..KEPT
-    },
-    Kind { group: "coordination.k8s.io", kind: "Lease", plural: "leases", ..KEPT },
-    Kind {
-        group: "scheduling.k8s.io",
-        version: "v1beta1",
-        kind: "PodGroup",
-        plural: "podgroups",
-        subresources: &["status"],
-        ..KEPT
-    },
-    Kind {
-        group: "scheduling.k8s.io",
-        kind: "PriorityClass",
-        plural: "priorityclasses",
-        short: &["pc"],
-        ..WIDE
-    },
-    Kind {
-        group: "apiextensions.k8s.io",
-        kind: "CustomResourceDefinition",
-        plural: "customresourcedefinitions",
-        short: &["crd", "crds"],
-        subresources: &["status"],
-        categories: &["api-extensions"],
-        ..WIDE
-    },
-    Kind {
-        group: "admissionregistration.k8s.io",
-        kind: "ValidatingWebhookConfiguration",
-        plural: "validatingwebhookconfigurations",
-        categories: &["api-extensions"],
-        ..WIDE
-    },
-    Kind {
-        group: "admissionregistration.k8s.io",
-        kind: "MutatingWebhookConfiguration",
-        plural: "mutatingwebhookconfigurations",
-        categories: &["api-extensions"],
-        ..WIDE
-    },
-    Kind { group: "rbac.authorization.k8s.io", kind: "Role", plural: "roles", ..KEPT },
-    Kind { group: "rbac.authorization.k8s.io", kind: "RoleBinding", plural: "rolebindings", ..KEPT },
-    Kind { group: "rbac.authorization.k8s.io", kind: "ClusterRole", plural: "clusterroles", ..WIDE },
-    Kind {
-        group: "rbac.authorization.k8s.io",
-        kind: "ClusterRoleBinding",
-        plural: "clusterrolebindings",
-        ..WIDE
-    },
-    Kind {
-        group: "authorization.k8s.io",
-        kind: "SelfSubjectAccessReview",
-        plural: "selfsubjectaccessreviews",
-        ..ASKED
-    },
-    Kind {
-        group: "authorization.k8s.io",
-        kind: "SelfSubjectRulesReview",
-        plural: "selfsubjectrulesreviews",
-        ..ASKED
-    },
-    Kind { group: "authentication.k8s.io", kind: "SelfSubjectReview", plural: "selfsubjectreviews", ..ASKED },
+/// Which built-in resources are served. Kinds that nobody here would look after are left out: an object that lies
+/// there and never becomes anything is worse than an error.
+const SERVED: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "bindings",
+            "configmaps",
+            "events",
+            "limitranges",
+            "namespaces",
+            "nodes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "secrets",
+            "serviceaccounts",
+            "services",
+        ],
+    ),
+    ("admissionregistration.k8s.io", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]),
+    ("apiextensions.k8s.io", &["customresourcedefinitions"]),
+    ("apps", &["controllerrevisions", "deployments", "replicasets"]),
+    ("authentication.k8s.io", &["selfsubjectreviews", "tokenreviews"]),
+    (
+        "authorization.k8s.io",
+        &["localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"],
+    ),
+    ("coordination.k8s.io", &["leases"]),
+    ("events.k8s.io", &["events"]),
+    ("policy", &["poddisruptionbudgets"]),
+    ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
+    ("scheduling.k8s.io", &["podgroups", "priorityclasses", "workloads"]),
 ];
 
-impl Kind {
-    /// The name of one: `pod`.
-    pub fn singular(&self) -> String {
-        self.kind.to_lowercase()
-    }
+/// Parts of objects that are answered by nobody here: they need containers.
+const NOT_SERVED: &[&str] = &["attach", "exec", "log", "portforward", "proxy", "ephemeralcontainers", "resize"];
 
-    /// The resource with its group, as objects are stored under: `pods`, `deployments.apps`.
-    pub fn resource(&self) -> String {
-        match self.group {
-            "" => self.plural.to_owned(),
-            group => format!("{}.{group}", self.plural),
+/// The built-in kinds.
+pub fn built_in() -> Vec<Kind> {
+    let names = schema_names();
+    let shapes = built_in_shapes();
+    let groups = ["core", "groups"].map(|part| items(&facts::discovery()[part]));
+    let mut kinds = Vec::new();
+    for group in groups.into_iter().flatten() {
+        let name = group["metadata"]["name"].as_str().unwrap_or_default();
+        let Some((_, served)) = SERVED.iter().find(|(group, _)| *group == name) else { continue };
+        for version in group["versions"].as_array().into_iter().flatten() {
+            let of = GroupVersion { group: name.to_owned(), version: text(&version["version"]) };
+            for resource in version["resources"].as_array().into_iter().flatten() {
+                if resource["resource"].as_str().is_some_and(|plural| served.contains(&plural)) {
+                    kinds.push(read(&of, resource, &names, &shapes));
+                }
+            }
         }
     }
+    kinds
+}
 
+/// The shapes of the built-in kinds. Reading them takes a while, so it is done once.
+pub fn built_in_shapes() -> Arc<Shapes> {
+    static READ: std::sync::OnceLock<Arc<Shapes>> = std::sync::OnceLock::new();
+    Arc::clone(READ.get_or_init(|| Arc::new(Shapes::read(facts::schemas()))))
+}
+
+fn items(list: &Value) -> Vec<&Value> {
+    list["items"].as_array().into_iter().flatten().collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
+
+/// The names of schemas by group, version and kind.
+fn schema_names() -> BTreeMap<(String, String, String), Arc<str>> {
+    let mut names = BTreeMap::new();
+    for (name, schema) in facts::schemas() {
+        // What many groups share (DeleteOptions, WatchEvent) says so many times; it is no kind that is kept.
+        if let Some([one]) = schema["x-kubernetes-group-version-kind"].as_array().map(Vec::as_slice) {
+            let of = (text(&one["group"]), text(&one["version"]), text(&one["kind"]));
+            names.insert(of, Arc::from(name.as_str()));
+        }
+    }
+    names
+}
+
+fn read(
+    of: &GroupVersion,
+    resource: &Value,
+    names: &BTreeMap<(String, String, String), Arc<str>>,
+    shapes: &Arc<Shapes>,
+) -> Kind {
+    let kind = text(&resource["responseKind"]["kind"]);
+    let plural: Arc<str> = Arc::from(text(&resource["resource"]));
+    let schema = names.get(&(of.group.clone(), of.version.clone(), kind.clone())).cloned();
+    let subresources = resource["subresources"].as_array().into_iter().flatten();
+    let subresources = subresources.map(|part| subresource(of, part));
+    Kind {
+        // Events are the same objects in both groups.
+        resource: if &*plural == "events" { Arc::clone(&plural) } else { resource_of(&plural, &of.group) },
+        list_kind: Arc::from(format!("{kind}List")),
+        kind: Arc::from(kind),
+        plural,
+        singular: text(&resource["singularResource"]),
+        short: texts(&resource["shortNames"]),
+        categories: texts(&resource["categories"]),
+        namespaced: resource["scope"] == "Namespaced",
+        verbs: texts(&resource["verbs"]),
+        subresources: subresources.filter(|part| !NOT_SERVED.contains(&part.name.as_str())).collect(),
+        stored: of.version.clone(),
+        shape: schema.clone().map_or(Shape::Any, Shape::Named),
+        shapes: Arc::clone(shapes),
+        schema,
+        of: of.clone(),
+    }
+}
+
+fn subresource(of: &GroupVersion, part: &Value) -> Subresource {
+    let kind = &part["responseKind"];
+    let or = |found: String, other: &str| if found.is_empty() { other.to_owned() } else { found };
+    let version = or(text(&kind["version"]), &of.version);
+    let group = if text(&kind["version"]).is_empty() { of.group.clone() } else { text(&kind["group"]) };
+    Subresource {
+        name: text(&part["subresource"]),
+        kind: (group, version, text(&kind["kind"])),
+        verbs: texts(&part["verbs"]),
+    }
+}
+
+/// `pods`, `deployments.apps`.
+pub fn resource_of(plural: &str, group: &str) -> Arc<str> {
+    if group.is_empty() { Arc::from(plural) } else { Arc::from(format!("{plural}.{group}")) }
+}
+
+impl Kind {
     /// `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
-        match self.group {
-            "" => self.version.to_owned(),
-            group => format!("{group}/{}", self.version),
-        }
+        self.of.to_string()
+    }
+
+    /// A part of its objects.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|part| part.name == name)
+    }
+
+    /// It may be done with it.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|allowed| allowed == verb)
+    }
+
+    /// Group, version and kind, as they stand in reviews and schemas.
+    pub fn coordinates(&self) -> Value {
+        json!({"group": self.of.group, "version": self.of.version, "kind": &*self.kind})
     }
 }
 
@@ -194,26 +222,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_resource_is_there_once() {
-        let all: BTreeSet<(String, &str)> =
-            BUILT_IN.iter().map(|kind| (kind.resource(), kind.version)).collect();
-        assert_eq!(all.len(), BUILT_IN.len());
-        for kind in BUILT_IN {
-            assert!(!kind.kind.is_empty() && kind.plural.starts_with(&kind.singular()[..3]), "{kind:?}");
-        }
+    fn each_resource_is_there_once_with_its_shape() {
+        let kinds = built_in();
+        let all: BTreeSet<_> = kinds.iter().map(|kind| (kind.of.clone(), kind.plural.clone())).collect();
+        assert_eq!(all.len(), kinds.len());
+        let served: usize = SERVED.iter().map(|(_, plurals)| plurals.len()).sum();
+        assert_eq!(served, kinds.len(), "{all:?}");
+        let shapeless: Vec<_> = kinds.iter().filter(|kind| kind.schema.is_none()).collect();
+        assert!(shapeless.is_empty(), "{shapeless:?}");
     }
 
     #[test]
     fn how_kinds_are_named() {
+        let kinds = built_in();
         let of = |plural: &str, group: &str| {
-            let found =
-                BUILT_IN.iter().find(|kind| (kind.plural, kind.group) == (plural, group)).expect("served");
-            (found.resource(), found.api_version(), found.singular())
+            let found = kinds.iter().find(|kind| (&*kind.plural, &*kind.of.group) == (plural, group));
+            let found = found.expect("served");
+            (found.resource.to_string(), found.api_version(), found.singular.clone())
         };
         let named = |resource: &str, version: &str, one: &str| {
             (resource.to_owned(), version.to_owned(), one.to_owned())
         };
         assert_eq!(of("pods", ""), named("pods", "v1", "pod"));
         assert_eq!(of("deployments", "apps"), named("deployments.apps", "apps/v1", "deployment"));
+        assert_eq!(of("events", "events.k8s.io"), named("events", "events.k8s.io/v1", "event"));
     }
 }

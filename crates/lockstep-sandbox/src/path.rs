@@ -26,6 +26,15 @@ pub struct GroupVersion {
     pub version: String,
 }
 
+impl std::fmt::Display for GroupVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.group.as_str() {
+            "" => f.write_str(&self.version),
+            group => write!(f, "{group}/{}", self.version),
+        }
+    }
+}
+
 /// A resource, or one of its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourcePath {

@@ -2,7 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::apply::Conflict;
+use crate::apply::{Conflict, Operation};
+
+/// The reasons a webhook may give.
+const KNOWN: &[&str] = &[
+    "AlreadyExists",
+    "BadRequest",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "Gone",
+    "InternalError",
+    "Invalid",
+    "MethodNotAllowed",
+    "NotFound",
+    "ServiceUnavailable",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+];
 
 /// Why a request is refused: a `Status` object.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +31,8 @@ pub struct Refusal {
     pub reason: &'static str,
     /// The sentence.
     pub message: String,
-    details: Map<String, Value>,
+    details: Option<Map<String, Value>>,
+    retry_after: Option<u64>,
 }
 
 /// What a refusal is about: a resource (`deployments` of `apps`) or a kind, and the name of an object.
@@ -52,14 +71,127 @@ pub struct Cause {
     pub field: String,
 }
 
+impl Cause {
+    /// A cause.
+    pub fn new(reason: &'static str, field: &str, message: &str) -> Self {
+        Self { reason, message: message.to_owned(), field: field.to_owned() }
+    }
+}
+
 impl Refusal {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Map::new() }
+        Self { code, reason, message: message.into(), details: None, retry_after: None }
     }
 
     fn about(mut self, about: About<'_>) -> Self {
-        self.details = about.details();
+        self.details = Some(about.details());
         self
+    }
+
+    /// The words of whole servers, not of resources, come with empty details.
+    fn generic(mut self) -> Self {
+        self.details = Some(Map::new());
+        self
+    }
+
+    /// In how many seconds it may be tried again.
+    pub fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+
+    /// It may be tried again in so many seconds.
+    pub fn after_seconds(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        let details = self.details.get_or_insert_with(Map::new);
+        details.insert("retryAfterSeconds".to_owned(), Value::from(seconds));
+        self
+    }
+
+    /// It is not allowed, for a reason that is said.
+    pub fn forbidden(about: About<'_>, why: &str) -> Self {
+        Self::new(403, "Forbidden", format!("{} is forbidden: {why}", about.shown())).about(about)
+    }
+
+    /// With another code, reason and sentence: what a webhook says.
+    pub fn told(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(code, reason, message)
+    }
+
+    /// With one more cause, beside those it has.
+    pub fn with_cause(self, reason: &str, message: &str) -> Self {
+        self.caused(json!({"reason": reason, "message": message}))
+    }
+
+    /// With one more cause, at a field.
+    pub fn with_cause_at(self, reason: &str, message: &str, field: &str) -> Self {
+        self.caused(json!({"reason": reason, "message": message, "field": field}))
+    }
+
+    fn caused(mut self, cause: Value) -> Self {
+        let details = self.details.get_or_insert_with(Map::new);
+        let causes = details.entry("causes").or_insert_with(|| Value::from(Vec::<Value>::new()));
+        if let Some(causes) = causes.as_array_mut() {
+            causes.push(cause);
+        }
+        self
+    }
+
+    /// What a webhook said, in its own words where it has some.
+    pub fn denied(code: u16, status: &Value, message: String) -> Self {
+        let reason = match status["reason"].as_str() {
+            None if code == 403 => "Forbidden",
+            None => "",
+            Some(reason) => KNOWN.iter().find(|known| **known == reason).unwrap_or(&"Forbidden"),
+        };
+        let mut refusal = Self::new(code, reason, message);
+        refusal.details = status["details"].as_object().cloned();
+        refusal
+    }
+
+    /// A patch that cannot be carried out on the object.
+    pub fn unprocessable_patch() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", message).generic()
+    }
+
+    /// Something went wrong that has no word of its own.
+    pub fn failure(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    /// Something went wrong on the way to somebody else.
+    pub fn internal(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let mut refusal = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
+        refusal.details = Some([("causes".to_owned(), json!([{"message": message}]))].into_iter().collect());
+        refusal
+    }
+
+    /// None of the forms that are accepted is known here.
+    pub fn not_acceptable() -> Self {
+        let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
+        Self::new(406, "NotAcceptable", message).generic()
+    }
+
+    /// The body is larger than anybody's should be.
+    pub fn too_large(most: usize) -> Self {
+        let message = format!("Request entity too large: limit is {most}");
+        Self::new(413, "RequestEntityTooLarge", message).generic()
+    }
+
+    /// The version that was asked for has not come yet.
+    pub fn too_large_version(asked: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        Self::new(504, "Timeout", message)
+            .generic()
+            .with_cause("ResourceVersionTooLarge", "Too large resource version")
+            .after_seconds(1)
+    }
+
+    /// Patches of this sort are not taken.
+    pub fn no_such_patch() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").generic()
     }
 
     /// There is no such object.
@@ -69,7 +201,7 @@ impl Refusal {
 
     /// There is no such path.
     pub fn no_such_path() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource")
+        Self::new(404, "NotFound", "the server could not find the requested resource").generic()
     }
 
     /// The name is taken.
@@ -92,21 +224,24 @@ impl Refusal {
 
     /// Others own what an apply would change.
     pub fn owned_by_others(conflicts: &[Conflict]) -> Self {
-        let line = |conflict: &Conflict| {
-            let by_update = match conflict.who.operation {
-                crate::apply::Operation::Apply => String::new(),
-                crate::apply::Operation::Update => format!(" at {}", conflict.time),
-            };
-            format!("conflict with {:?} using {}{by_update}", conflict.who.manager, conflict.who.api_version)
+        let message = match conflicts {
+            [only] => format!("Apply failed with 1 conflict: conflict with {}: {}", owner(only), only.field),
+            several => {
+                let mut lines: Vec<String> = Vec::new();
+                let mut owners: Vec<String> = several.iter().map(owner).collect();
+                owners.sort();
+                owners.dedup();
+                for one in owners {
+                    lines.push(format!("conflicts with {one}:"));
+                    let fields = several.iter().filter(|conflict| owner(conflict) == one);
+                    lines.extend(fields.map(|conflict| format!("- {}", conflict.field)));
+                }
+                format!("Apply failed with {} conflicts: {}", several.len(), lines.join("\n"))
+            }
         };
-        let number = conflicts.len();
-        let plural = if number == 1 { "" } else { "s" };
-        let shown = conflicts.iter().map(|conflict| format!("{}: {}", line(conflict), conflict.field));
-        let shown: Vec<String> = shown.collect();
-        let message = format!("Apply failed with {number} conflict{plural}: {}", shown.join("\n"));
         let causes = conflicts.iter().map(|conflict| Cause {
             reason: "FieldManagerConflict",
-            message: line(conflict),
+            message: format!("conflict with {}", owner(conflict)),
             field: conflict.field.clone(),
         });
         Self::new(409, "Conflict", message).because(causes)
@@ -131,7 +266,8 @@ impl Refusal {
 
     /// The method is not for this resource.
     pub fn method_not_allowed() -> Self {
-        Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).generic()
     }
 
     /// The version that was asked for is forgotten.
@@ -158,7 +294,10 @@ impl Refusal {
             .into_iter()
             .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))
             .collect();
-        self.details.insert("causes".to_owned(), Value::from(causes));
+        if !causes.is_empty() {
+            let details = self.details.get_or_insert_with(Map::new);
+            details.insert("causes".to_owned(), Value::from(causes));
+        }
         self
     }
 
@@ -166,19 +305,36 @@ impl Refusal {
     pub fn object(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
-        if !self.details.is_empty() {
-            status["details"] = Value::Object(self.details.clone());
+        if !self.reason.is_empty() {
+            status["reason"] = Value::from(self.reason);
+        }
+        if let Some(details) = &self.details {
+            status["details"] = Value::Object(details.clone());
         }
         status
     }
 }
 
+/// Who owns a field, as conflicts name them.
+fn owner(conflict: &Conflict) -> String {
+    let who = &conflict.who;
+    let part = match who.subresource.as_str() {
+        "" => String::new(),
+        part => format!(" with subresource {part:?}"),
+    };
+    let version = match who.operation {
+        Operation::Apply => String::new(),
+        Operation::Update => format!(" using {}", who.api_version),
+    };
+    format!("{:?}{part}{version}", who.manager)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apply::{Operation, Who};
+    use crate::apply::Who;
 
     const WEB: About<'_> = About { group: "apps", what: "deployments", name: "web" };
 
@@ -201,9 +357,9 @@ mod tests {
         };
         let conflict = Conflict { who, time: "now".to_owned(), field: ".spec.x".to_owned() };
         let refusal = Refusal::owned_by_others(&[conflict]);
-        assert_eq!(refusal.message, r#"Apply failed with 1 conflict: conflict with "a" using v1: .spec.x"#);
+        assert_eq!(refusal.message, r#"Apply failed with 1 conflict: conflict with "a": .spec.x"#);
         let cause = json!({
-            "reason": "FieldManagerConflict", "message": r#"conflict with "a" using v1"#, "field": ".spec.x",
+            "reason": "FieldManagerConflict", "message": r#"conflict with "a""#, "field": ".spec.x",
         });
         assert_eq!(refusal.object()["details"]["causes"], json!([cause]));
     }

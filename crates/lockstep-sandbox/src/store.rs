@@ -115,6 +115,56 @@ impl Store {
         Some(last)
     }
 
+    /// Puts an object back as it was stored before, without a change.
+    pub fn restore(&mut self, key: Key, object: Value) {
+        self.objects.insert(key, Arc::new(object));
+    }
+
+    /// Goes on from a revision; what came before is not known.
+    pub fn resume_at(&mut self, revision: u64) {
+        self.revision = self.revision.max(revision);
+        self.compacted = self.revision;
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
+    /// The oldest revision whose successors are all known.
+    pub fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
+    /// All changes after a revision.
+    pub fn all_changes_after(&self, revision: u64) -> Result<impl Iterator<Item = &Change>, TooOld> {
+        if revision < self.compacted {
+            return Err(TooOld { asked: revision, oldest: self.compacted });
+        }
+        let first = self.changes.partition_point(|change| change.revision <= revision);
+        Ok(self.changes.range(first..))
+    }
+
+    /// The objects of a resource as they stood at a revision, in the order of their keys.
+    pub fn list_at(
+        &self,
+        revision: u64,
+        resource: &Arc<str>,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(Key, Arc<Value>)>, TooOld> {
+        let now = self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object)));
+        let mut then: BTreeMap<Key, Arc<Value>> = now.collect();
+        let later: Vec<&Change> = self.changes_after(revision, resource)?.collect();
+        let here = |key: &Key| namespace.is_none_or(|namespace| *key.namespace == *namespace);
+        for change in later.into_iter().rev().filter(|change| here(&change.key)) {
+            match &change.before {
+                Some(before) => drop(then.insert(change.key.clone(), Arc::clone(before))),
+                None => drop(then.remove(&change.key)),
+            }
+        }
+        Ok(then.into_iter().collect())
+    }
+
     /// The changes of a resource after a revision.
     pub fn changes_after<'a>(
         &'a self,

@@ -122,7 +122,12 @@ impl Managers {
 
     /// Writes `metadata.managedFields`.
     pub fn write(&self) -> Value {
-        self.0.iter().map(write).collect()
+        let mut entries: Vec<&Entry> = self.0.iter().collect();
+        entries.sort_by_key(|entry| {
+            let Who { manager, operation, subresource, api_version } = &entry.who;
+            (*operation, &entry.time, manager, api_version, subresource)
+        });
+        entries.into_iter().map(write).collect()
     }
 
     /// Nobody owns anything.
@@ -182,9 +187,9 @@ impl Managers {
         write: &Writing<'_>,
         force: bool,
     ) -> Result<Written, Vec<Conflict>> {
-        let Writing { who, time, shape, shapes } = write;
+        let Writing { who, time, shape, shapes, reset } = write;
         let last = self.of(who).cloned().unwrap_or_default();
-        let named = fields_of(applied, shape, shapes).difference(&nobodys());
+        let named = fields_of(applied, shape, shapes).difference(&nobodys()).without_all_below(reset);
         let mut managers = self.clone();
         managers.set(who, named, time);
         let owned = managers.0.iter().fold(Fields::default(), |all, entry| all.union(&entry.fields));
@@ -202,13 +207,15 @@ impl Managers {
 
     /// Somebody writes in any other way: what they change is theirs.
     pub fn update(&self, live: &Value, object: Value, write: &Writing<'_>) -> Written {
-        let Writing { who, time, shape, shapes } = write;
+        let Writing { who, time, shape, shapes, reset } = write;
         let changed = compare(live, &object, shape, shapes);
+        let set = changed.set().without_all_below(reset);
+        let removed = changed.removed.without_all_below(reset);
         let mut managers = self.clone();
-        managers.take_from_others(who, &changed.set());
-        managers.take_from_others(who, &changed.removed);
+        managers.take_from_others(who, &set);
+        managers.take_from_others(who, &removed);
         let before = managers.of(who).cloned().unwrap_or_default();
-        let theirs = before.union(&changed.set()).difference(&changed.removed).difference(&nobodys());
+        let theirs = before.union(&set).difference(&removed).difference(&nobodys());
         managers.set(who, theirs, time);
         Written { object, managers, changed }
     }
@@ -225,6 +232,8 @@ pub struct Writing<'a> {
     pub shape: &'a Shape,
     /// The shapes it names.
     pub shapes: &'a Shapes,
+    /// What this writer cannot write, with all below it: whoever writes the object cannot write its status.
+    pub reset: &'a Fields,
 }
 
 fn read(index: usize, entry: &Value) -> Result<Entry, ManagersError> {
@@ -278,7 +287,7 @@ mod tests {
             }}));
             let api_version = "v1".to_owned();
             let who = Who { manager: name.to_owned(), operation, subresource: String::new(), api_version };
-            let writing = Writing { who: &who, time: "now", shape: &shape, shapes: &Shapes::default() };
+            let writing = Writing { who: &who, time: "now", shape: &shape, shapes: &Shapes::default(), reset: &Fields::default() };
             let written = match operation {
                 Operation::Apply => self.managers.apply(&self.live, &object, &writing, force),
                 Operation::Update => Ok(self.managers.update(&self.live, object, &writing)),

@@ -1,0 +1,311 @@
+//! Label and field selectors.
+
+use serde_json::Value;
+
+use crate::refusal::Refusal;
+
+/// What is asked of the value under a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    Is(Vec<String>),
+    IsNot(Vec<String>),
+    Exists,
+    Absent,
+    Above(i64),
+    Below(i64),
+}
+
+/// All of these must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector(Vec<(String, Test)>);
+
+impl Selector {
+    /// Everything is selected.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads what stands in a query: `app=web,tier in (a,b),!old`.
+    pub fn read(text: &str) -> Result<Self, Refusal> {
+        let mut left = Reader { words: words(text), at: 0 };
+        let mut tests = Vec::new();
+        while left.peek().is_some() {
+            tests.push(left.requirement()?);
+            match left.next() {
+                None => break,
+                Some(Word::Sign(',')) if left.peek().is_some() => {}
+                Some(other) => {
+                    return Err(unparsed(&format!("found '{}', expected: ',' or 'end of string'", other.shown())));
+                }
+            }
+        }
+        Ok(Self(tests))
+    }
+
+    /// Reads a `LabelSelector` object. Nothing at all selects nothing; an empty one selects everything.
+    pub fn of_object(selector: &Value) -> Option<Self> {
+        let selector = selector.as_object()?;
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let mut tests: Vec<(String, Test)> = labels
+            .map(|(key, value)| (key.clone(), Test::Is(vec![value.as_str().unwrap_or_default().to_owned()])))
+            .collect();
+        for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+            let key = expression["key"].as_str()?.to_owned();
+            let values = || {
+                let values = expression["values"].as_array().into_iter().flatten();
+                values.filter_map(Value::as_str).map(str::to_owned).collect()
+            };
+            let test = match expression["operator"].as_str()? {
+                "In" => Test::Is(values()),
+                "NotIn" => Test::IsNot(values()),
+                "Exists" => Test::Exists,
+                "DoesNotExist" => Test::Absent,
+                _ => return None,
+            };
+            tests.push((key, test));
+        }
+        Some(Self(tests))
+    }
+
+    /// It selects what has these labels.
+    pub fn selects(&self, labels: &Value) -> bool {
+        self.holds(|key| labels.get(key).and_then(Value::as_str))
+    }
+
+    /// All tests hold of what is found under their keys.
+    pub fn holds<'a>(&self, find: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|(key, test)| {
+            let found = find(key);
+            let is_one = |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
+            let number = || found.and_then(|found| found.parse::<i64>().ok());
+            match test {
+                Test::Is(values) => is_one(values),
+                Test::IsNot(values) => !is_one(values),
+                Test::Exists => found.is_some(),
+                Test::Absent => found.is_none(),
+                Test::Above(least) => number().is_some_and(|number| number > *least),
+                Test::Below(most) => number().is_some_and(|number| number < *most),
+            }
+        })
+    }
+
+    /// Reads a field selector: `metadata.name=x,status.phase!=Running`.
+    pub fn of_fields(text: &str) -> Result<Self, Refusal> {
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        let tests = parts.map(|part| {
+            let (key, value, is) = if let Some((key, value)) = part.split_once("!=") {
+                (key, value, false)
+            } else if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+                (key, value, true)
+            } else {
+                return Err(Refusal::bad_request(format!(
+                    "invalid selector: '{text}'; can't understand '{part}'"
+                )));
+            };
+            let values = vec![value.to_owned()];
+            Ok((key.to_owned(), if is { Test::Is(values) } else { Test::IsNot(values) }))
+        });
+        tests.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The keys that are asked for.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+}
+
+fn unparsed(why: &str) -> Refusal {
+    Refusal::bad_request(format!("unable to parse requirement: {why}"))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Text(String),
+    Sign(char),
+    NotEqual,
+    Equal,
+}
+
+impl Word {
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Sign(sign) => sign.to_string(),
+            Self::NotEqual => "!=".to_owned(),
+            Self::Equal => "=".to_owned(),
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut left = text.chars().peekable();
+    while let Some(sign) = left.next() {
+        match sign {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '=' => {
+                left.next_if_eq(&'=');
+                words.push(Word::Equal);
+            }
+            '!' if left.next_if_eq(&'=').is_some() => words.push(Word::NotEqual),
+            '!' | ',' | '(' | ')' | '<' | '>' => words.push(Word::Sign(sign)),
+            first => {
+                let mut word = String::from(first);
+                while let Some(next) = left.next_if(|next| !" \t\n\r=!,()<>".contains(*next)) {
+                    word.push(next);
+                }
+                words.push(Word::Text(word));
+            }
+        }
+    }
+    words
+}
+
+struct Reader {
+    words: Vec<Word>,
+    at: usize,
+}
+
+impl Reader {
+    fn peek(&self) -> Option<&Word> {
+        self.words.get(self.at)
+    }
+
+    fn next(&mut self) -> Option<Word> {
+        let word = self.words.get(self.at).cloned();
+        self.at += 1;
+        word
+    }
+
+    fn requirement(&mut self) -> Result<(String, Test), Refusal> {
+        let absent = self.peek() == Some(&Word::Sign('!'));
+        if absent {
+            self.at += 1;
+        }
+        let key = match self.next() {
+            Some(Word::Text(key)) => key,
+            other => {
+                let found = other.map(|word| word.shown()).unwrap_or_default();
+                return Err(unparsed(&format!("found '{found}', expected: !, identifier, or 'end of string'")));
+            }
+        };
+        if absent {
+            return Ok((key, Test::Absent));
+        }
+        let test = match self.peek().cloned() {
+            None | Some(Word::Sign(',')) => Test::Exists,
+            Some(Word::Equal) => Test::Is(vec![self.after()]),
+            Some(Word::NotEqual) => Test::IsNot(vec![self.after()]),
+            Some(Word::Sign('>')) => Test::Above(self.number(&key)?),
+            Some(Word::Sign('<')) => Test::Below(self.number(&key)?),
+            Some(Word::Text(word)) if word == "in" => Test::Is(self.several()?),
+            Some(Word::Text(word)) if word == "notin" => Test::IsNot(self.several()?),
+            Some(other) => {
+                let found = other.shown();
+                return Err(unparsed(&format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt")));
+            }
+        };
+        Ok((key, test))
+    }
+
+    /// The value after a sign; the empty one if there is none.
+    fn after(&mut self) -> String {
+        self.at += 1;
+        match self.peek() {
+            Some(Word::Text(value)) => {
+                let value = value.clone();
+                self.at += 1;
+                value
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn number(&mut self, key: &str) -> Result<i64, Refusal> {
+        let value = self.after();
+        value.parse().map_err(|_| {
+            let why = "for 'Gt', 'Lt' operators, the value must be an integer";
+            unparsed(&format!("values[0][{key}]: Invalid value: {value:?}: {why}"))
+        })
+    }
+
+    fn several(&mut self) -> Result<Vec<String>, Refusal> {
+        self.at += 1;
+        if self.next() != Some(Word::Sign('(')) {
+            let found = self.words.get(self.at - 1).map(Word::shown).unwrap_or_default();
+            return Err(unparsed(&format!("found '{found}', expected: '('")));
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.next() {
+                Some(Word::Text(value)) => values.push(value),
+                Some(Word::Sign(',')) => {}
+                Some(Word::Sign(')')) => return Ok(values),
+                other => {
+                    let found = other.map(|word| word.shown()).unwrap_or_default();
+                    return Err(unparsed(&format!("found '{found}', expected: ',' or ')'")));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_labels_are_selected() {
+        let labels = json!({"app": "web", "tier": "a", "n": "5"});
+        for (selector, selects) in [
+            ("", true),
+            ("app=web", true),
+            ("app==web,tier=a", true),
+            ("app!=web", false),
+            ("other!=web", true),
+            ("app in (x, web)", true),
+            ("app notin (x,web)", false),
+            ("app", true),
+            ("!app", false),
+            ("!other", true),
+            ("n>4,n<6", true),
+            ("n>5", false),
+            ("app=", false),
+        ] {
+            let read = Selector::read(selector).expect(selector);
+            assert_eq!(read.selects(&labels), selects, "{selector}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_as_a_real_server_does() {
+        let message = |text: &str| Selector::read(text).map_err(|refusal| refusal.message);
+        let expected =
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt".to_owned();
+        assert_eq!(message("a b"), Err(expected));
+        assert!(message("a in b").is_err() && message("=a").is_err() && message("a=b c=d").is_err());
+    }
+
+    #[test]
+    fn selectors_of_objects() {
+        let labels = json!({"app": "web"});
+        let selects = |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
+        assert_eq!(selects(Value::Null), None);
+        assert_eq!(selects(json!({})), Some(true));
+        assert_eq!(selects(json!({"matchLabels": {"app": "web"}})), Some(true));
+        let expression = json!({"key": "app", "operator": "NotIn", "values": ["web"]});
+        assert_eq!(selects(json!({"matchExpressions": [expression]})), Some(false));
+    }
+
+    #[test]
+    fn fields() {
+        let selector = Selector::of_fields("metadata.name=x,status.phase!=Failed").expect("readable");
+        let find = |phase: &'static str| {
+            move |key: &str| Some(if key == "metadata.name" { "x" } else { phase })
+        };
+        assert!(selector.holds(find("Running")) && !selector.holds(find("Failed")));
+        assert!(Selector::of_fields("metadata.name").is_err());
+    }
+}

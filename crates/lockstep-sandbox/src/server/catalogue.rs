@@ -1,0 +1,110 @@
+//! Which kinds are served now: the built-in ones and those that were defined.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::definition::Definition;
+use crate::kinds::{self, Kind};
+use crate::path::GroupVersion;
+use crate::store::Key;
+
+/// Where definitions lie.
+pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// All kinds.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    kinds: BTreeMap<(GroupVersion, Arc<str>), Arc<Kind>>,
+    /// By the name of the definition.
+    defined: BTreeMap<String, Arc<Definition>>,
+}
+
+impl Catalogue {
+    /// The built-in kinds. They are the same in every cluster, so they are read once.
+    pub(crate) fn built_in() -> Self {
+        static READ: std::sync::OnceLock<Catalogue> = std::sync::OnceLock::new();
+        let read = || {
+            let kinds = kinds::built_in().into_iter();
+            let kinds = kinds.map(|kind| ((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind)));
+            Self { kinds: kinds.collect(), defined: BTreeMap::new() }
+        };
+        READ.get_or_init(read).clone()
+    }
+
+    /// The kind behind a path.
+    pub fn find(&self, of: &GroupVersion, plural: &str) -> Option<Arc<Kind>> {
+        self.kinds.get(&(of.clone(), Arc::from(plural))).cloned()
+    }
+
+    /// The kind of an object.
+    pub fn of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let of = GroupVersion { group: group.to_owned(), version: version.to_owned() };
+        self.of_version(&of).find(|found| *found.kind == *kind).cloned()
+    }
+
+    /// The kinds of a version of a group.
+    pub fn of_version<'a>(&'a self, of: &'a GroupVersion) -> impl Iterator<Item = &'a Arc<Kind>> {
+        let first = (of.clone(), Arc::from(""));
+        self.kinds.range(first..).take_while(move |((found, _), _)| found == of).map(|(_, kind)| kind)
+    }
+
+    /// All kinds, by group, version and resource.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.kinds.values()
+    }
+
+    /// The resource the objects of a kind lie under, whatever version is named.
+    pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let named = self.of(api_version, kind);
+        let other = || {
+            self.all().find(|found| found.of.group == group && *found.kind == *kind && found.allows("get")).cloned()
+        };
+        named.or_else(other).map(|found| (Arc::clone(&found.resource), found.namespaced))
+    }
+
+    /// Where an object lies.
+    pub fn key_of(&self, object: &Value) -> Option<Key> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (resource, namespaced) =
+            self.resource_of(&text(&object["apiVersion"])?, &text(&object["kind"])?)?;
+        let metadata = &object["metadata"];
+        let namespace = if namespaced { text(&metadata["namespace"]).unwrap_or_default() } else { String::new() };
+        Some(Key { resource, namespace: Arc::from(namespace), name: Arc::from(text(&metadata["name"])?) })
+    }
+
+    /// The definition of a custom kind.
+    pub fn definition(&self, kind: &Kind) -> Option<&Arc<Definition>> {
+        if kind.schema.is_some() {
+            return None;
+        }
+        self.defined.get(&format!("{}.{}", kind.plural, kind.of.group))
+    }
+
+    /// All definitions.
+    pub fn definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.defined.values()
+    }
+
+    /// Serves what is defined. What cannot be read is not served; it was refused when it was written.
+    pub(crate) fn define(&mut self, crd: &Value) {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        self.forget(&name);
+        let Ok(definition) = Definition::read(crd) else { return };
+        for kind in definition.kinds() {
+            self.kinds.insert((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind));
+        }
+        self.defined.insert(name, Arc::new(definition));
+    }
+
+    /// Serves it no longer.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.defined.remove(name);
+        self.kinds.retain(|(of, plural), kind| {
+            kind.schema.is_some() || format!("{plural}.{}", of.group) != name
+        });
+    }
+}

@@ -1,0 +1,144 @@
+//! Bodies: JSON, YAML or protobuf, and whether they are what the path says.
+
+use serde_json::Value;
+
+use crate::definition;
+use crate::kinds::Kind;
+use crate::protobuf;
+use crate::refusal::Refusal;
+use crate::request::{FieldValidation, Request};
+
+use super::{Step, Turn};
+
+const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// The value of a body, whatever it is written in.
+pub(crate) fn value(request: &Request, kind: &str) -> Result<Value, Refusal> {
+    match request.media_type() {
+        "" | "application/json" => json(&request.body, kind),
+        "application/yaml" => yaml(&request.body, kind),
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(&request.body).map_err(|error| unrecognized(kind, &error.to_string()))
+        }
+        _ => Err(Refusal::unsupported_media_type(ACCEPTED)),
+    }
+}
+
+fn unrecognized(kind: &str, why: &str) -> Refusal {
+    Refusal::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}"))
+}
+
+fn json(body: &[u8], kind: &str) -> Result<Value, Refusal> {
+    let text = String::from_utf8_lossy(body);
+    let unread = |why: String| {
+        let start: String = match body {
+            [] => "<empty>".to_owned(),
+            [b'{', ..] => text.chars().take(16 * 1024).collect(),
+            _ => body.iter().take(1024).map(|byte| format!("{byte:02x}")).collect(),
+        };
+        unrecognized(kind, &format!("couldn't get version/kind; json parse error: {why} ({start})"))
+    };
+    match serde_json::from_slice::<Value>(body) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(other) => {
+            let sort = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Number(_) => "number",
+                Value::Bool(_) => "bool",
+                _ => return Ok(Value::Object(serde_json::Map::new())),
+            };
+            let into = "Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                        \"json:\\\"kind,omitempty\\\"\" }";
+            Err(unread(format!("json: cannot unmarshal {sort} into {into}")))
+        }
+        Err(error) if error.is_eof() => Err(unread("unexpected end of JSON input".to_owned())),
+        Err(error) => Err(unread(error.to_string())),
+    }
+}
+
+fn yaml(body: &[u8], kind: &str) -> Result<Value, Refusal> {
+    let text = String::from_utf8_lossy(body);
+    let read: Result<Value, _> = serde_saphyr::from_str(&text);
+    match read {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(unrecognized(kind, "couldn't get version/kind; it is no map")),
+        Err(error) => Err(unrecognized(kind, &format!("couldn't get version/kind; yaml: {error}"))),
+    }
+}
+
+impl Turn<'_> {
+    /// The object of a body. What it does not say about itself, the path says.
+    pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
+        let mut object = value(self.request, &kind.kind)?;
+        check_kind(&object, kind)?;
+        let duplicates = match self.request.media_type() {
+            "" | "application/json" => definition::duplicate_fields(&self.request.body),
+            _ => Vec::new(),
+        };
+        self.known_fields(&mut object, kind, fields, duplicates)?;
+        object["apiVersion"] = Value::from(kind.api_version());
+        object["kind"] = Value::from(&*kind.kind);
+        Ok(object)
+    }
+
+    /// Drops what the kind does not know, and says so or refuses it.
+    pub(super) fn known_fields(
+        &mut self,
+        object: &mut Value,
+        kind: &Kind,
+        fields: FieldValidation,
+        duplicates: Vec<String>,
+    ) -> Step<()> {
+        if let Some(error) = self.type_error(object, kind) {
+            return Err(Refusal::bad_request(error).into());
+        }
+        let mut found = self.prune(object, kind);
+        found.extend(duplicates);
+        if found.is_empty() || fields == FieldValidation::Ignore {
+            return Ok(());
+        }
+        if fields == FieldValidation::Warn {
+            self.warnings.extend(found);
+            return Ok(());
+        }
+        let (what, version) = (&kind.kind, &kind.of.version);
+        let found = found.join(", ");
+        let message = match kind.schema {
+            Some(_) => format!(
+                "{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}"
+            ),
+            None => format!("strict decoding error: {found}"),
+        };
+        Err(Refusal::bad_request(message).into())
+    }
+}
+
+/// It says that it is what the path says, or nothing.
+pub(super) fn check_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
+    let said = |key: &str| object[key].as_str().unwrap_or_default();
+    let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
+    let version_part = version.rsplit('/').next().unwrap_or_default();
+    if !named.is_empty() && named != wanted {
+        let version = if version.is_empty() { &kind.of.version } else { version_part };
+        return Err(Refusal::bad_request(format!(
+            "{named} in version {version:?} cannot be handled as a {wanted}: converting ({version}.{named}) to \
+             ({}.{wanted}): unknown conversion",
+            if kind.of.group.is_empty() { "core" } else { kind.of.group.split('.').next().unwrap_or_default() },
+        )));
+    }
+    let wanted_version = kind.api_version();
+    if !version.is_empty() && version != wanted_version {
+        let named = if named.is_empty() { wanted } else { named };
+        return Err(Refusal::bad_request(match kind.schema {
+            Some(_) => format!(
+                "{named} in version {version_part:?} cannot be handled as a {wanted}: no kind {named:?} is registered \
+                 for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            ),
+            None => format!(
+                "the API version in the data ({version}) does not match the expected API version ({wanted_version})"
+            ),
+        }));
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Changing objects that are there: what every update goes through, however it is written.
+
+pub(super) mod owners;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::apply::Managers;
+use crate::refusal::Refusal;
+use crate::request::Writes;
+
+use super::admission::Question;
+use super::create::{check_place, text};
+use super::render::{Look, Response};
+use super::routes::Target;
+use super::{Step, Turn, catalogue};
+
+/// What an update makes of an object.
+pub(crate) struct Update {
+    /// The object, with its managed fields.
+    pub object: Value,
+    /// It was not there.
+    pub created: bool,
+}
+
+impl Turn<'_> {
+    pub(super) fn replace(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let writes = Writes::read(&self.request.query, "UpdateOptions")?;
+        let mut object = self.object_of_body(&target.kind, writes.fields)?;
+        self.check_name(target, &object)?;
+        let live = self.stored(target)?;
+        let live = self.converted(&live, &target.kind)?;
+        self.set_defaults(target, &mut object);
+        check_identity(target, &live, &object)?;
+        let managers = owners::of_update(&live, &object);
+        carry(&live, &mut object);
+        let object = self.owned(target, &live, object, &managers);
+        let stored = self.update(target, &live, object, writes, "UpdateOptions")?;
+        let stored = self.converted(&stored, &target.kind)?;
+        Ok(look.one(200, stored, &self.server.catalogue, self.now))
+    }
+
+    /// The name of an object is the one of the path.
+    pub(super) fn check_name(&self, target: &Target, object: &Value) -> Step<()> {
+        let wanted = target.name.as_deref().unwrap_or_default();
+        let named = object["metadata"]["name"].as_str().unwrap_or_default();
+        if named.is_empty() {
+            let why = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+            return Err(Refusal::bad_request(why).into());
+        }
+        if named != wanted {
+            let why = format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
+            return Err(Refusal::bad_request(why).into());
+        }
+        Ok(check_place(target, &object["metadata"])?)
+    }
+
+    /// The way of every update: admission, the kind's own rules, webhooks, the store.
+    pub(super) fn update(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        object: Value,
+        writes: Writes,
+        options: &'static str,
+    ) -> Step<Arc<Value>> {
+        let name = target.name.clone().unwrap_or_default();
+        let options = self.options(options);
+        let question = |object| Question {
+            target,
+            operation: "UPDATE",
+            name: &name,
+            object,
+            old: live,
+            options: options.clone(),
+            dry_run: writes.dry_run,
+        };
+        let mut object = self.mutated(&question(&object))?;
+        self.prepare_update(target, &mut object, live);
+        let causes = self.wrong_at_update(target, &object, live);
+        if !causes.is_empty() {
+            return Err(Refusal::invalid(target.about_kind(&name), causes).into());
+        }
+        self.agreed(&question(&object))?;
+        self.keep_update(target, live, object, writes.dry_run)
+    }
+
+    /// Stores what changed. What did not is not written; what was only kept by its finalizers goes.
+    fn keep_update(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        mut object: Value,
+        dry_run: bool,
+    ) -> Step<Arc<Value>> {
+        let key = self.key(target, target.name.as_deref().unwrap_or_default());
+        object = self.in_storage_version(object, target)?;
+        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        if owners::same_but_for_times(&object, live) {
+            let stored = self.server.store.get(&key).cloned();
+            return Ok(stored.unwrap_or_else(|| Arc::clone(live)));
+        }
+        if is_finished(&object, target) && !dry_run {
+            self.forget_kind(&key);
+            self.server.store.remove(&key);
+            return Ok(Arc::new(object));
+        }
+        Ok(self.keep(key, object, dry_run))
+    }
+
+    /// A definition that goes takes its kind with it.
+    pub(super) fn forget_kind(&mut self, key: &crate::store::Key) {
+        if *key.resource == *catalogue::DEFINITIONS {
+            self.server.catalogue.forget(&key.name);
+        }
+    }
+}
+
+/// An object on its way out that nobody holds any longer.
+fn is_finished(object: &Value, target: &Target) -> bool {
+    let metadata = &object["metadata"];
+    let held = metadata["finalizers"].as_array().is_some_and(|held| !held.is_empty());
+    let grace = metadata["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+    let namespace = &*target.kind.resource == "namespaces"
+        && object["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty());
+    metadata.get("deletionTimestamp").is_some() && !held && grace == 0 && !namespace
+}
+
+/// The object that is written is the one that was read.
+pub(super) fn check_identity(target: &Target, live: &Value, object: &Value) -> Result<(), Refusal> {
+    let name = target.name.as_deref().unwrap_or_default();
+    let (was, is) = (&live["metadata"], &object["metadata"]);
+    let uid = text(&is["uid"]);
+    if !uid.is_empty() && was["uid"] != uid.as_str() {
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {uid}, UID in object meta: {}",
+            registry_key(target, name),
+            text(&was["uid"]),
+        );
+        return Err(Refusal::conflict(target.about(name), &why));
+    }
+    let version = text(&is["resourceVersion"]);
+    if !version.is_empty() && version != "0" && was["resourceVersion"] != version.as_str() {
+        return Err(Refusal::modified(target.about(name)));
+    }
+    Ok(())
+}
+
+/// Where a real server would keep it: some of its sentences say so.
+fn registry_key(target: &Target, name: &str) -> String {
+    let kind = &target.kind;
+    let group = if kind.schema.is_none() { format!("{}/", kind.of.group) } else { String::new() };
+    let space = if kind.namespaced { format!("{}/", target.space()) } else { String::new() };
+    format!("/registry/{group}{}/{space}{name}", kind.plural)
+}
+
+/// What only a server gives is what it was, whatever is written.
+pub(super) fn carry(live: &Value, object: &mut Value) {
+    for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let is_given = object["metadata"].get(key).is_some_and(|given| !given.is_null());
+        if is_given && key != "deletionGracePeriodSeconds" {
+            continue;
+        }
+        match live["metadata"].get(key) {
+            Some(value) => object["metadata"][key] = value.clone(),
+            None => {
+                if let Some(metadata) = object["metadata"].as_object_mut() {
+                    metadata.remove(key);
+                }
+            }
+        }
+    }
+    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace")) {
+        object["metadata"]["namespace"] = namespace.clone();
+    }
+}
+
+/// Managed fields of an object.
+pub(super) fn managers(object: &Value) -> Managers {
+    Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default()
+}

@@ -1,0 +1,112 @@
+//! Who owns which fields of what is written.
+
+use serde_json::Value;
+
+use crate::apply::{Managers, Operation, Who, Writing};
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::server::routes::Target;
+use crate::server::{Step, Turn, written};
+
+use super::managers;
+
+/// Who writes.
+pub(in crate::server) fn who(request: &Request, target: &Target, operation: Operation) -> Who {
+    Who {
+        manager: request.manager(),
+        operation,
+        subresource: target.subresource.clone().unwrap_or_default(),
+        api_version: target.kind.api_version(),
+    }
+}
+
+/// The managers an update starts from: those it brings, or those that stand. An empty entry wipes them.
+pub(in crate::server) fn of_update(live: &Value, object: &Value) -> Managers {
+    let brought = &object["metadata"]["managedFields"];
+    match brought.as_array().map(Vec::as_slice) {
+        None | Some([]) => managers(live),
+        Some([wiped]) if wiped.as_object().is_some_and(serde_json::Map::is_empty) => Managers::default(),
+        Some(_) => Managers::read(brought).unwrap_or_else(|_| managers(live)),
+    }
+}
+
+/// An object after an update, with its managed fields.
+pub(in crate::server) fn updated(
+    turn: &Turn<'_>,
+    target: &Target,
+    live: &Value,
+    mut object: Value,
+    before: &Managers,
+    who: &Who,
+) -> Value {
+    let live = bare(live);
+    strip(&mut object);
+    let time = written(turn.now);
+    let reset = turn.reset_fields(target);
+    let writing =
+        Writing { who, time: &time, shape: &target.kind.shape, shapes: &target.kind.shapes, reset: &reset };
+    let outcome = before.update(&live, object, &writing);
+    put(outcome.object, &outcome.managers)
+}
+
+/// An object after an apply, with its managed fields.
+pub(in crate::server) fn applied(
+    turn: &Turn<'_>,
+    target: &Target,
+    live: &Value,
+    applied: &Value,
+    force: bool,
+) -> Step<Value> {
+    let who = who(turn.request, target, Operation::Apply);
+    let before = managers(live);
+    let live = bare(live);
+    let time = written(turn.now);
+    let reset = turn.reset_fields(target);
+    let kind = &target.kind;
+    let writing =
+        Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
+    let outcome = before.apply(&live, applied, &writing, force);
+    let outcome = outcome.map_err(|conflicts| Refusal::owned_by_others(&conflicts))?;
+    Ok(put(outcome.object, &outcome.managers))
+}
+
+/// Nothing differs but when somebody owned it.
+pub(in crate::server) fn same_but_for_times(one: &Value, other: &Value) -> bool {
+    if one == other {
+        return true;
+    }
+    let timeless = |object: &Value| {
+        let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+        let entries: Vec<Value> = entries
+            .map(|entry| {
+                let mut entry = entry.clone();
+                if let Some(entry) = entry.as_object_mut() {
+                    entry.remove("time");
+                }
+                entry
+            })
+            .collect();
+        entries
+    };
+    bare(one) == bare(other) && timeless(one) == timeless(other)
+}
+
+/// An object without its managed fields.
+fn bare(object: &Value) -> Value {
+    let mut object = object.clone();
+    strip(&mut object);
+    object
+}
+
+fn strip(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+fn put(mut object: Value, managers: &Managers) -> Value {
+    if !managers.is_empty() {
+        object["metadata"]["managedFields"] = managers.write();
+    }
+    object
+}

@@ -1,0 +1,269 @@
+//! Patches: JSON, merge and strategic ones, and server-side apply.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::apply::Operation;
+use crate::definition;
+use crate::kinds::Kind;
+use crate::patch;
+use crate::refusal::{About, Cause, Refusal};
+use crate::request::{FieldValidation, Writes, meta};
+
+use super::create::text;
+use super::modify::{carry, owners};
+use super::render::{Look, Response};
+use super::routes::Target;
+use super::{Step, Turn, typed};
+
+/// How a patch is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl Turn<'_> {
+    pub(super) fn patch(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let (stored, created) = self.patch_object(target)?;
+        let stored = self.converted(&stored, &target.kind)?;
+        let code = if created { 201 } else { 200 };
+        Ok(look.one(code, stored, &self.server.catalogue, self.now))
+    }
+
+    /// Carries a patch out on an object or on a part of it.
+    fn patch_object(&mut self, target: &Target) -> Step<(Arc<Value>, bool)> {
+        let sort = self.sort(&target.kind)?;
+        let writes = self.patch_options(sort)?;
+        if sort == Sort::Apply {
+            return self.apply(target, writes);
+        }
+        let patch = self.patch_body()?;
+        let live = self.stored(target)?;
+        let live = self.converted(&live, &target.kind)?;
+        let mut object = self.patched(target, sort, &live, &patch)?;
+        self.readable(target, &mut object, sort, &patch, writes.fields)?;
+        self.check_name(target, &object)?;
+        self.set_defaults(target, &mut object);
+        self.check_version(target, &live, &object)?;
+        let managers = owners::of_update(&live, &object);
+        carry(&live, &mut object);
+        let object = self.owned(target, &live, object, &managers);
+        let stored = self.update(target, &live, object, writes, "PatchOptions")?;
+        Ok((stored, false))
+    }
+
+    fn sort(&self, kind: &Kind) -> Result<Sort, Refusal> {
+        match self.request.media_type() {
+            "application/json-patch+json" => Ok(Sort::Json),
+            "application/merge-patch+json" => Ok(Sort::Merge),
+            "application/strategic-merge-patch+json" if kind.schema.is_some() => Ok(Sort::Strategic),
+            "application/strategic-merge-patch+json" => Err(Refusal::unsupported_media_type(&[
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/apply-patch+yaml",
+                "application/apply-patch+cbor",
+            ])),
+            "application/apply-patch+yaml" => Ok(Sort::Apply),
+            _ => Err(Refusal::no_such_patch()),
+        }
+    }
+
+    fn patch_options(&self, sort: Sort) -> Result<Writes, Refusal> {
+        let query = &self.request.query;
+        let said = |name: &str| query.get(name).is_some_and(|value| !value.is_empty());
+        let cause = match sort {
+            Sort::Apply if !said("fieldManager") => {
+                Cause::new("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
+            }
+            Sort::Json | Sort::Merge | Sort::Strategic if query.says("force") => Cause::new(
+                "FieldValueForbidden",
+                "force",
+                "Forbidden: may not be specified for non-apply patch",
+            ),
+            _ => return Writes::read(query, "PatchOptions"),
+        };
+        Err(Refusal::invalid(meta("PatchOptions"), vec![cause]))
+    }
+
+    fn patch_body(&self) -> Result<Value, Refusal> {
+        serde_json::from_slice(&self.request.body).map_err(|_| Refusal::bad_request("invalid JSON patch"))
+    }
+
+    fn patched(&self, target: &Target, sort: Sort, live: &Value, body: &Value) -> Result<Value, Refusal> {
+        let undecodable = |wanted: &str, prefix: &str| {
+            let found = typed::json_sort(body);
+            Refusal::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"))
+        };
+        match sort {
+            Sort::Json if !body.is_array() => {
+                Err(undecodable("[]handlers.jsonPatchOp", "error decoding patch: "))
+            }
+            Sort::Json => patch::json(live, body).map_err(|_| Refusal::unprocessable_patch()),
+            Sort::Merge if !body.is_object() => {
+                Err(undecodable("map[string]interface {}", "error decoding patch: "))
+            }
+            Sort::Merge => Ok(patch::merge(live, body)),
+            _ if !body.is_object() => Err(undecodable("map[string]interface {}", "")),
+            _ => {
+                let kind = &target.kind;
+                patch::strategic(live, body, &kind.shape, &kind.shapes)
+                    .map_err(|error| Refusal::failure(error.to_string()))
+            }
+        }
+    }
+
+    /// What came out is still an object of its kind.
+    fn readable(
+        &mut self,
+        target: &Target,
+        object: &mut Value,
+        sort: Sort,
+        body: &Value,
+        fields: FieldValidation,
+    ) -> Step<()> {
+        let kind = &target.kind;
+        let raw = match sort {
+            Sort::Strategic => typed::go_map(body),
+            _ => object.to_string(),
+        };
+        let wrong = |why: &str| {
+            let message = format!("Invalid value: {raw:?}: {why}");
+            let cause = Cause { reason: "FieldValueInvalid", message, field: "patch".to_owned() };
+            Refusal::invalid(About { group: "", what: "", name: "" }, vec![cause])
+        };
+        let (version, named) = (text(&object["apiVersion"]), text(&object["kind"]));
+        if version != kind.api_version() || named != *kind.kind {
+            let why = format!(
+                "no kind {named:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            );
+            return Err(match kind.schema {
+                Some(_) => wrong(&why).into(),
+                None => super::decode::check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into(),
+            });
+        }
+        if let Some(why) = self.type_error(object, kind) {
+            let why = why.split(": ").skip(1).collect::<Vec<_>>().join(": ");
+            return Err(wrong(&why).into());
+        }
+        let mut found = match sort {
+            Sort::Json | Sort::Strategic => Vec::new(),
+            _ => definition::duplicate_fields(&self.request.body),
+        };
+        found.extend(self.prune(object, kind));
+        match fields {
+            FieldValidation::Ignore => Ok(()),
+            FieldValidation::Warn => {
+                self.warnings.extend(found);
+                Ok(())
+            }
+            FieldValidation::Strict if found.is_empty() => Ok(()),
+            FieldValidation::Strict => {
+                let why = format!("strict decoding error: {}", found.join(", "));
+                Err(wrong(&why).into())
+            }
+        }
+    }
+
+    fn check_version(&self, target: &Target, live: &Value, object: &Value) -> Step<()> {
+        let name = target.name.as_deref().unwrap_or_default();
+        let version = text(&object["metadata"]["resourceVersion"]);
+        if !version.is_empty() && live["metadata"]["resourceVersion"] != version.as_str() {
+            return Err(Refusal::modified(target.about(name)).into());
+        }
+        Ok(())
+    }
+
+    /// Server-side apply. What is not there is created.
+    fn apply(&mut self, target: &Target, writes: Writes) -> Step<(Arc<Value>, bool)> {
+        let applied = self.applied_body(target, writes.fields)?;
+        let force = self.request.query.says("force");
+        let live = match self.stored(target) {
+            Ok(live) => live,
+            Err(_) if target.subresource.is_none() => {
+                return self.apply_new(target, &applied, writes, force).map(|object| (object, true));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
+        let live = self.converted(&live, &target.kind)?;
+        let mut object = owners::applied(self, target, &live, &applied, force)?;
+        let mut dropped = object.clone();
+        self.prune(&mut dropped, &target.kind);
+        object = dropped;
+        self.set_defaults(target, &mut object);
+        self.check_version(target, &live, &object)?;
+        carry(&live, &mut object);
+        let stored = self.update(target, &live, object, writes, "PatchOptions")?;
+        Ok((stored, false))
+    }
+
+    fn apply_new(
+        &mut self,
+        target: &Target,
+        applied: &Value,
+        writes: Writes,
+        force: bool,
+    ) -> Step<Arc<Value>> {
+        let name = target.name.as_deref().unwrap_or_default();
+        let metadata = &applied["metadata"];
+        let given = |key: &str| metadata[key].as_str().filter(|given| !given.is_empty());
+        if let Some(uid) = given("uid") {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Refusal::conflict(target.about(name), &why).into());
+        }
+        if given("resourceVersion").is_some() {
+            return Err(Refusal::not_found(target.about(name)).into());
+        }
+        let live = serde_json::json!({"apiVersion": applied["apiVersion"], "kind": applied["kind"]});
+        let object = owners::applied(self, target, &live, applied, force)?;
+        self.create_object(target, object, writes, Operation::Apply)
+    }
+
+    /// The body of an apply: always an object of the kind itself, under its own name.
+    fn applied_body(&mut self, target: &Target, fields: FieldValidation) -> Step<Value> {
+        let text_of_body = String::from_utf8_lossy(&self.request.body);
+        let undecodable = |why: String| Refusal::bad_request(format!("error decoding patch: {why}"));
+        let applied: Value = serde_saphyr::from_str(&text_of_body)
+            .map_err(|error| undecodable(format!("error converting YAML to JSON: yaml: {error}")))?;
+        if !applied.is_object() {
+            let found = typed::json_sort(&applied);
+            let into = "Go value of type map[string]interface {}";
+            let why = format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into {into}"
+            );
+            return Err(undecodable(why).into());
+        }
+        let kind = &target.kind;
+        let (version, named) = (text(&applied["apiVersion"]), text(&applied["kind"]));
+        if version != kind.api_version() || named != *kind.kind {
+            let (group, version) = version.split_once('/').unwrap_or(("", &version));
+            let why = format!("invalid object type: {group}/{version}, Kind={named}");
+            return Err(Refusal::bad_request(why).into());
+        }
+        let managed = applied["metadata"].get("managedFields");
+        if managed.and_then(Value::as_array).is_some_and(|entries| !entries.is_empty()) {
+            return Err(Refusal::bad_request("metadata.managedFields must be nil").into());
+        }
+        if let Some(why) = typed::misfit(&applied, kind) {
+            let metadata = &applied["metadata"];
+            let at = format!("{}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
+            let of = format!("{}/{}, Kind={}", kind.of.group, kind.of.version, kind.kind);
+            let why = format!("failed to create typed patch object ({at}; {of}): {why}");
+            return Err(Refusal::failure(why).into());
+        }
+        self.check_name(target, &applied)?;
+        if fields == FieldValidation::Strict {
+            let duplicates = definition::duplicate_fields(&self.request.body);
+            if let [first, ..] = duplicates.as_slice() {
+                return Err(undecodable(format!("strict decoding error: {first}")).into());
+            }
+        }
+        Ok(applied)
+    }
+}

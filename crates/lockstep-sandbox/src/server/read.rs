@@ -1,0 +1,288 @@
+//! Reading one object, or a list.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::builtin;
+use crate::kinds::Kind;
+use crate::refusal::{Cause, Refusal};
+use crate::request::{Query, meta};
+use crate::selector::Selector;
+use crate::store::{Key, TooOld};
+
+use super::render::{Look, Response};
+use super::routes::Target;
+use super::{Catalogue, Step, Turn, events};
+
+/// Which objects are meant.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub labels: Selector,
+    pub fields: Selector,
+}
+
+impl Choice {
+    pub fn read(kind: &Kind, catalogue: &Catalogue, query: &Query) -> Result<Self, Refusal> {
+        let labels = Selector::read(query.get("labelSelector").unwrap_or_default())?;
+        let fields = Selector::of_fields(query.get("fieldSelector").unwrap_or_default())?;
+        let known: Vec<String> = match catalogue.definition(kind) {
+            Some(definition) => definition.selectable_fields(&kind.of.version),
+            None => builtin::selectable_fields(&kind.of.group, &kind.kind),
+        };
+        if let Some(unknown) = fields.keys().find(|key| !known.iter().any(|known| known == key)) {
+            return Err(unknown_field(kind, unknown, catalogue.definition(kind).is_some()));
+        }
+        Ok(Self { labels, fields })
+    }
+
+    pub fn chooses(&self, kind: &Kind, object: &Value) -> bool {
+        self.labels.selects(&object["metadata"]["labels"]) && self.chooses_by_fields(kind, object)
+    }
+
+    fn chooses_by_fields(&self, kind: &Kind, object: &Value) -> bool {
+        if self.fields.is_empty() {
+            return true;
+        }
+        let found: Vec<(&str, String)> = self.fields.keys().map(|key| (key, field(kind, object, key))).collect();
+        self.fields.holds(|key| found.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str()))
+    }
+
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}
+
+/// The value of a field, as selectors compare it.
+fn field(kind: &Kind, object: &Value, key: &str) -> String {
+    if kind.schema.is_some()
+        && let Some(found) = builtin::selectable(&kind.of.group, &kind.kind, object).get(key)
+    {
+        return found.clone();
+    }
+    let found = key.split('.').fold(object, |value, part| &value[part]);
+    match found {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn unknown_field(kind: &Kind, field: &str, custom: bool) -> Refusal {
+    if custom {
+        return Refusal::bad_request(format!("field label not supported: {field}"));
+    }
+    match builtin::unsupported_field(&kind.of.group, &kind.kind, field) {
+        Some(message) => Refusal::bad_request(message),
+        None => Refusal::bad_request(format!("field label not supported: {field}")),
+    }
+}
+
+/// Which state of things is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AsOf {
+    /// As it stands.
+    Now,
+    /// As it stood then.
+    Exactly(u64),
+}
+
+impl Turn<'_> {
+    /// Where an object lies.
+    pub(super) fn key(&self, target: &Target, name: &str) -> Key {
+        Key {
+            resource: Arc::clone(&target.kind.resource),
+            namespace: Arc::from(target.space()),
+            name: Arc::from(name),
+        }
+    }
+
+    /// An object as it is stored.
+    pub(super) fn stored(&self, target: &Target) -> Result<Arc<Value>, Refusal> {
+        let name = target.name.as_deref().unwrap_or_default();
+        let found = self.server.store.get(&self.key(target, name)).cloned();
+        found.ok_or_else(|| Refusal::not_found(target.about(name)))
+    }
+
+    pub(super) fn get(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let object = self.stored(target)?;
+        let object = self.converted(&object, &target.kind)?;
+        Ok(look.one(200, object, &self.server.catalogue, self.now))
+    }
+
+    pub(super) fn list(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let choice = Choice::read(&target.kind, &self.server.catalogue, &self.request.query)?;
+        let query = &self.request.query;
+        let limit = query.number("limit")?.filter(|limit| *limit > 0);
+        let from = query.get("continue").filter(|token| !token.is_empty()).map(Token::read).transpose()?;
+        let as_of = match &from {
+            Some(token) => AsOf::Exactly(token.revision),
+            None => self.as_of()?,
+        };
+        let page = self.page_of(target, &choice, as_of, from.map(|token| token.after), limit)?;
+        let items = page.items.iter().map(|item| self.converted(item, &target.kind));
+        let items = items.collect::<Step<Vec<_>>>()?;
+        Ok(look.list(items, page.metadata, &self.server.catalogue, self.now))
+    }
+
+    fn as_of(&self) -> Result<AsOf, Refusal> {
+        let query = &self.request.query;
+        let matching = query.get("resourceVersionMatch").unwrap_or_default();
+        check_list_options(query, matching)?;
+        let revision = read_revision(query.get("resourceVersion").unwrap_or_default())?;
+        let current = self.server.store.revision();
+        match (revision, matching) {
+            (Some(revision), _) if revision > current => Err(Refusal::too_large_version(revision, current)),
+            (Some(revision), "Exact") if revision > 0 => Ok(AsOf::Exactly(revision)),
+            // A limit without saying how the version is meant asks for just that version.
+            (Some(revision), "") if revision > 0 && query.get("limit").is_some_and(|limit| limit != "0") => {
+                Ok(AsOf::Exactly(revision))
+            }
+            _ => Ok(AsOf::Now),
+        }
+    }
+
+    fn page_of(
+        &self,
+        target: &Target,
+        choice: &Choice,
+        as_of: AsOf,
+        after: Option<String>,
+        limit: Option<i64>,
+    ) -> Result<Page, Refusal> {
+        let store = &self.server.store;
+        let (kind, namespace) = (&target.kind, target.namespace.as_deref());
+        let revision = match as_of {
+            AsOf::Now => store.revision(),
+            AsOf::Exactly(revision) => revision,
+        };
+        let everything: Vec<(Key, Arc<Value>)> = match as_of {
+            AsOf::Now => {
+                let all = store.list(&kind.resource, namespace);
+                all.map(|(key, object)| (key.clone(), Arc::clone(object))).collect()
+            }
+            AsOf::Exactly(revision) => {
+                store.list_at(revision, &kind.resource, namespace).map_err(|TooOld { .. }| match after {
+                    Some(_) => Refusal::expired(CONTINUE_EXPIRED),
+                    None => Refusal::expired("The resourceVersion for the provided list is too old."),
+                })?
+            }
+        };
+        let place = |key: &Key| format!("{}/{}", key.namespace, key.name);
+        let later = |key: &Key| after.as_ref().is_none_or(|after| place(key) > *after);
+        let mut chosen = everything
+            .into_iter()
+            .filter(|(key, object)| later(key) && choice.chooses(kind, object));
+        let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let taken: Vec<(Key, Arc<Value>)> = chosen.by_ref().take(most).collect();
+        let left = chosen.count();
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if left > 0 {
+            let after = taken.last().map(|(key, _)| place(key)).unwrap_or_default();
+            metadata["continue"] = Value::from(Token { revision, after }.write());
+            if choice.is_everything() {
+                metadata["remainingItemCount"] = Value::from(left);
+            }
+        }
+        Ok(Page { items: taken.into_iter().map(|(_, object)| object).collect(), metadata })
+    }
+
+    /// All objects that are chosen, as they stand.
+    pub(super) fn chosen(&self, target: &Target, choice: &Choice) -> Vec<(Key, Arc<Value>)> {
+        let all = self.server.store.list(&target.kind.resource, target.namespace.as_deref());
+        all.filter(|(_, object)| choice.chooses(&target.kind, object))
+            .map(|(key, object)| (key.clone(), Arc::clone(object)))
+            .collect()
+    }
+
+    /// An object in the version that was asked for.
+    pub(super) fn converted(&self, object: &Arc<Value>, to: &Kind) -> Step<Arc<Value>> {
+        if &*to.resource == "events" {
+            return Ok(events::converted(object, &to.api_version()));
+        }
+        if object["apiVersion"] == to.api_version() {
+            return Ok(Arc::clone(object));
+        }
+        self.converted_by_definition(object, to)
+    }
+}
+
+struct Page {
+    items: Vec<Arc<Value>>,
+    metadata: Value,
+}
+
+const CONTINUE_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. \
+     You can start a new list without the continue parameter, or use the continue token in this response to retrieve \
+     the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that \
+     were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// Where a list goes on.
+struct Token {
+    revision: u64,
+    after: String,
+}
+
+impl Token {
+    fn read(text: &str) -> Result<Self, Refusal> {
+        let wrong = || Refusal::bad_request("invalid continue token: continue key is not valid");
+        let value: Value = serde_json::from_slice(&unhex(text).ok_or_else(wrong)?).map_err(|_| wrong())?;
+        let revision = value["rv"].as_u64().ok_or_else(wrong)?;
+        let after = value["after"].as_str().ok_or_else(wrong)?.to_owned();
+        Ok(Self { revision, after })
+    }
+
+    fn write(&self) -> String {
+        let token = json!({"rv": self.revision, "after": self.after}).to_string();
+        token.bytes().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = (0..text.len()).step_by(2);
+    pairs.map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+}
+
+/// Reads a version; none if none is named.
+pub(super) fn read_revision(text: &str) -> Result<Option<u64>, Refusal> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        Refusal::bad_request(format!(
+            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
+             invalid syntax"
+        ))
+    })
+}
+
+fn check_list_options(query: &Query, matching: &str) -> Result<(), Refusal> {
+    let revision = query.get("resourceVersion").unwrap_or_default();
+    let forbidden = |message: &str| Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
+    let mut causes = Vec::new();
+    match matching {
+        "" => {}
+        "Exact" | "NotOlderThan" => {
+            if revision.is_empty() {
+                causes.push(forbidden(
+                    "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
+            }
+            if query.get("continue").is_some_and(|token| !token.is_empty()) {
+                causes.push(forbidden("Forbidden: resourceVersionMatch is forbidden when continue is provided"));
+            }
+            if matching == "Exact" && revision == "0" {
+                let message = "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                causes.push(forbidden(message));
+            }
+        }
+        other => {
+            let message =
+                format!(r#"Unsupported value: {other:?}: supported values: "Exact", "NotOlderThan", """#);
+            causes.push(Cause::new("FieldValueNotSupported", "resourceVersionMatch", &message));
+        }
+    }
+    if causes.is_empty() { Ok(()) } else { Err(Refusal::invalid(meta("ListOptions"), causes)) }
+}

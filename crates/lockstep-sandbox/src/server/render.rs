@@ -1,0 +1,270 @@
+//! Answers, in the form the client asked for.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Value, json};
+
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::table::{self, IncludeObject};
+
+use super::Catalogue;
+
+/// An answer.
+#[derive(Debug)]
+pub struct Response {
+    /// The HTTP code.
+    pub code: u16,
+    /// What it says.
+    pub body: Body,
+    /// Written as YAML, not as JSON.
+    pub yaml: bool,
+    /// The media type, where it is not the plain one.
+    pub media_type: Option<&'static str>,
+    /// What the client is told besides.
+    pub warnings: Vec<String>,
+    /// When to ask again, in seconds.
+    pub retry_after: Option<u64>,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A text.
+    Text(String),
+    /// An object made for the answer.
+    Made(Value),
+    /// An object as it is stored.
+    Stored(Arc<Value>),
+    /// Many objects.
+    List(List),
+}
+
+/// A list of objects.
+#[derive(Debug, Clone)]
+pub struct List {
+    /// What stands around the items.
+    pub head: Value,
+    /// The items.
+    pub items: Vec<Arc<Value>>,
+    /// Items of built-in kinds do not say again what they are.
+    pub bare: bool,
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => text.serialize(to),
+            Self::Made(value) => value.serialize(to),
+            Self::Stored(value) => value.serialize(to),
+            Self::List(list) => list.serialize(to),
+        }
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        for (key, value) in self.head.as_object().into_iter().flatten() {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry("items", &Items(self))?;
+        map.end()
+    }
+}
+
+struct Items<'a>(&'a List);
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut items = to.serialize_seq(Some(self.0.items.len()))?;
+        for item in &self.0.items {
+            if self.0.bare { items.serialize_element(&Bare(item))? } else { items.serialize_element(&**item)? }
+        }
+        items.end()
+    }
+}
+
+/// An object without its kind.
+struct Bare<'a>(&'a Value);
+
+impl Serialize for Bare<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let fields = self.0.as_object().into_iter().flatten();
+        to.collect_map(fields.filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion")))
+    }
+}
+
+impl Response {
+    /// A plain answer.
+    pub fn new(code: u16, body: Body) -> Self {
+        Self { code, body, yaml: false, media_type: None, warnings: Vec::new(), retry_after: None }
+    }
+
+    /// A refusal.
+    pub fn refused(refusal: &Refusal, request: &Request) -> Self {
+        let mut response = Self::new(refusal.code, Body::Made(refusal.object()));
+        response.yaml = Format::read(&request.accept).is_ok_and(|format| format.yaml);
+        response.retry_after = refusal.retry_after();
+        response
+    }
+
+    /// Nobody answers here.
+    pub fn no_page() -> Self {
+        Self::new(404, Body::Text("404 page not found\n".to_owned()))
+    }
+
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    /// The bytes of its body, and their media type.
+    pub fn bytes(&self) -> (Vec<u8>, &'static str) {
+        match &self.body {
+            Body::Text(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
+            body if self.yaml => (yaml(body).into_bytes(), "application/yaml"),
+            body => {
+                let mut bytes = serde_json::to_vec(body).unwrap_or_default();
+                bytes.push(b'\n');
+                (bytes, self.media_type.unwrap_or("application/json"))
+            }
+        }
+    }
+}
+
+fn yaml(body: &Body) -> String {
+    serde_saphyr::to_string(body).unwrap_or_default()
+}
+
+/// In what form objects are to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum As {
+    Objects,
+    Table,
+    Metadata,
+}
+
+/// What a client accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub shown: As,
+    pub yaml: bool,
+}
+
+impl Format {
+    /// The first of the accepted forms that is known here.
+    pub fn read(accept: &str) -> Result<Self, Refusal> {
+        let plain = Self { shown: As::Objects, yaml: false };
+        if accept.trim().is_empty() {
+            return Ok(plain);
+        }
+        for form in accept.split(',') {
+            let mut parts = form.split(';').map(str::trim);
+            let yaml = match parts.next() {
+                Some("application/json" | "*/*" | "application/*") => false,
+                Some("application/yaml") => true,
+                _ => continue,
+            };
+            let pairs: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+            let says = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+            let shown = match (says("as"), says("v"), says("g")) {
+                (None, ..) => As::Objects,
+                (Some("Table"), Some("v1"), Some("meta.k8s.io")) => As::Table,
+                (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("v1"), Some("meta.k8s.io")) => {
+                    As::Metadata
+                }
+                _ => continue,
+            };
+            return Ok(Self { shown, yaml });
+        }
+        Err(Refusal::not_acceptable())
+    }
+}
+
+/// How one client is to be shown objects of one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub kind: Arc<Kind>,
+    pub format: Format,
+    pub include: IncludeObject,
+}
+
+impl Look {
+    pub fn of(kind: &Arc<Kind>, request: &Request) -> Result<Self, Refusal> {
+        let include = match request.query.get("includeObject") {
+            Some("None") => IncludeObject::None,
+            Some("Object") => IncludeObject::Object,
+            _ => IncludeObject::Metadata,
+        };
+        Ok(Self { kind: Arc::clone(kind), format: Format::read(&request.accept)?, include })
+    }
+
+    /// One object.
+    pub fn one(&self, code: u16, object: Arc<Value>, catalogue: &Catalogue, now: Timestamp) -> Response {
+        let body = match self.format.shown {
+            As::Objects => Body::Stored(object),
+            As::Metadata => Body::Made(table::metadata(&object)),
+            As::Table => {
+                let version = object["metadata"]["resourceVersion"].clone();
+                let head = json!({"resourceVersion": version});
+                Body::Made(self.table(std::slice::from_ref(&object), catalogue, now, head))
+            }
+        };
+        Response { yaml: self.format.yaml, ..Response::new(code, body) }
+    }
+
+    /// Many objects. `metadata` is that of the list.
+    pub fn list(
+        &self,
+        items: Vec<Arc<Value>>,
+        metadata: Value,
+        catalogue: &Catalogue,
+        now: Timestamp,
+    ) -> Response {
+        let body = match self.format.shown {
+            As::Objects => {
+                let head = json!({
+                    "kind": &*self.kind.list_kind, "apiVersion": self.kind.api_version(), "metadata": metadata,
+                });
+                Body::List(List { head, items, bare: self.kind.schema.is_some() })
+            }
+            As::Metadata => {
+                let items: Vec<Value> = items.iter().map(|item| table::metadata(item)).collect();
+                Body::Made(json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata, "items": items,
+                }))
+            }
+            As::Table => Body::Made(self.table(&items, catalogue, now, metadata)),
+        };
+        Response { yaml: self.format.yaml, ..Response::new(200, body) }
+    }
+
+    /// An object in an event. Only the first table names its columns.
+    pub fn in_event(&self, object: &Arc<Value>, catalogue: &Catalogue, now: Timestamp, first: bool) -> Value {
+        match self.format.shown {
+            As::Objects => Value::clone(object),
+            As::Metadata => table::metadata(object),
+            As::Table => {
+                let head = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                let mut shown = self.table(std::slice::from_ref(object), catalogue, now, head);
+                if !first {
+                    shown["columnDefinitions"] = Value::Null;
+                }
+                shown
+            }
+        }
+    }
+
+    fn table(&self, items: &[Arc<Value>], catalogue: &Catalogue, now: Timestamp, metadata: Value) -> Value {
+        let columns = match catalogue.definition(&self.kind) {
+            Some(definition) => table::Columns::custom(definition.printer_columns(&self.kind.of.version)),
+            None => table::Columns::built_in(&self.kind.of.group, &self.kind.kind),
+        };
+        table::table(&columns, items.iter().map(|item| &**item), now, self.include, metadata)
+    }
+}

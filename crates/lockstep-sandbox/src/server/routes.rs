@@ -1,0 +1,158 @@
+//! Where requests go.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::kinds::Kind;
+use crate::path::{Place, ResourcePath};
+use crate::refusal::{About, Refusal};
+use crate::request::Method;
+
+use super::{Answer, Body, Response, Step, Turn};
+
+/// A request for a resource, or for one of its objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub kind: Arc<Kind>,
+    /// The namespace that is named.
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub subresource: Option<String>,
+}
+
+impl Target {
+    /// As refusals name the resource.
+    pub fn about<'a>(&'a self, name: &'a str) -> About<'a> {
+        About { group: &self.kind.of.group, what: &self.kind.plural, name }
+    }
+
+    /// As refusals name the kind.
+    pub fn about_kind<'a>(&'a self, name: &'a str) -> About<'a> {
+        About { group: &self.kind.of.group, what: &self.kind.kind, name }
+    }
+
+    /// The same object, without its part.
+    pub fn whole(&self) -> Self {
+        Self { subresource: None, ..self.clone() }
+    }
+
+    /// The namespace objects lie in; empty for none.
+    pub fn space(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+}
+
+/// What goes into no body of ours: a real server stops reading at some three megabytes too.
+const LARGEST: usize = 3 * 1024 * 1024;
+
+impl Turn<'_> {
+    pub(super) fn route(&mut self) -> Step<Answer> {
+        if self.request.body.len() > LARGEST {
+            return Err(Refusal::too_large(LARGEST).into());
+        }
+        match Place::read(&self.request.path) {
+            Place::Resource(path) => self.resource(path),
+            Place::Other(path) if path.starts_with("api/v1/watch/") || path.starts_with("apis/") => {
+                Err(Refusal::no_such_path().into())
+            }
+            place if self.request.method == Method::Get => Ok(Answer::Done(self.page(place)?)),
+            Place::Other(_) => Ok(Answer::Done(Response::no_page())),
+            _ => Err(Refusal::method_not_allowed().into()),
+        }
+    }
+
+    /// Whatever is no resource.
+    fn page(&mut self, place: Place) -> Step<Response> {
+        match place {
+            Place::CoreVersions => Ok(self.core_versions()),
+            Place::Groups => Ok(self.groups()),
+            Place::Group(group) => Ok(self.group(&group)),
+            Place::Version(of) => self.version(&of),
+            Place::Other(path) => Ok(self.other_page(&path)),
+            Place::Resource(_) => Err(Refusal::no_such_path().into()),
+        }
+    }
+
+    fn other_page(&mut self, path: &str) -> Response {
+        match path {
+            "" => {
+                let paths = json!(["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]);
+                Response::new(200, Body::Made(json!({"paths": paths})))
+            }
+            "version" => Response::new(200, Body::Made(version())),
+            "healthz" | "livez" | "readyz" => Response::new(200, Body::Text("ok".to_owned())),
+            "openapi/v3" => self.openapi_index(),
+            path => match path.strip_prefix("openapi/v3/") {
+                Some(of) => self.openapi_document(of),
+                None => Response::no_page(),
+            },
+        }
+    }
+
+    fn resource(&mut self, path: ResourcePath) -> Step<Answer> {
+        let kind = self.server.catalogue.find(&path.of, &path.plural).ok_or_else(Refusal::no_such_path)?;
+        let ResourcePath { namespace, name, subresource, .. } = path;
+        if namespace.is_some() && !kind.namespaced {
+            return Err(Refusal::no_such_path().into());
+        }
+        let target = Target { kind, namespace, name, subresource };
+        match target.subresource.clone() {
+            Some(part) => self.part(&target, &part),
+            None => self.object(&target),
+        }
+    }
+
+    fn object(&mut self, target: &Target) -> Step<Answer> {
+        let kind = &target.kind;
+        let verb = self.verb(target);
+        // An object of a namespaced kind has no path outside of its namespace.
+        let placed = !kind.namespaced || target.namespace.is_some();
+        if target.name.is_some() && !placed {
+            return Err(Refusal::no_such_path().into());
+        }
+        if !kind.allows(verb) || (verb == "create" && !placed && !is_asked_only(kind)) {
+            return Err(Refusal::method_not_allowed().into());
+        }
+        match verb {
+            "create" if is_asked_only(kind) => Ok(Answer::Done(self.review(target)?)),
+            "create" if &*kind.plural == "bindings" => Ok(Answer::Done(self.bind_by_name(target)?)),
+            "create" => Ok(Answer::Done(self.create(target)?)),
+            "get" => Ok(Answer::Done(self.get(target)?)),
+            "list" => Ok(Answer::Done(self.list(target)?)),
+            "watch" => Ok(Answer::Watch(Box::new(self.watch(target)?))),
+            "update" => Ok(Answer::Done(self.replace(target)?)),
+            "patch" => Ok(Answer::Done(self.patch(target)?)),
+            "delete" => Ok(Answer::Done(self.delete(target)?)),
+            _ => Ok(Answer::Done(self.delete_many(target)?)),
+        }
+    }
+
+    /// What is to be done, in one word.
+    pub(super) fn verb(&self, target: &Target) -> &'static str {
+        match (self.request.method, target.name.is_some()) {
+            (Method::Get, true) => "get",
+            (Method::Get, false) if self.request.query.says("watch") => "watch",
+            (Method::Get, false) => "list",
+            (Method::Post, false) => "create",
+            (Method::Put, true) => "update",
+            (Method::Patch, true) => "patch",
+            (Method::Delete, true) => "delete",
+            (Method::Delete, false) => "deletecollection",
+            _ => "none",
+        }
+    }
+}
+
+/// Answered, and not kept.
+fn is_asked_only(kind: &Kind) -> bool {
+    kind.verbs == ["create"] && &*kind.plural != "bindings"
+}
+
+fn version() -> serde_json::Value {
+    json!({
+        "major": "1", "minor": "37", "gitVersion": "v1.37.0", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "lockstep/sandbox",
+        "emulationMajor": "1", "emulationMinor": "37", "minCompatibilityMajor": "1", "minCompatibilityMinor": "36",
+    })
+}
