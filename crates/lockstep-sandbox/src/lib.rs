@@ -4,6 +4,7 @@
 
 pub mod apply;
 pub mod builtin;
+pub mod cel;
 pub mod controllers;
 pub mod definition;
 pub mod facts;
@@ -13,6 +14,7 @@ pub mod patch;
 pub mod path;
 pub mod protobuf;
 pub mod refusal;
+pub mod schema;
 pub mod shape;
 pub mod store;
 pub mod table;
