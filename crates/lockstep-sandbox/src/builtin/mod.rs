@@ -1,1 +1,71 @@
 //! What the API server adds to objects of built-in kinds, and what it refuses of them.
+//!
+//! A create goes through [`decode`], [`set_defaults`], [`admit`], for services [`allocate`], [`prepare_create`] and
+//! [`validate_create`]; an update likewise.
+
+mod access;
+mod admit;
+mod causes;
+mod defaults;
+mod levels;
+mod prepare;
+mod quantity;
+mod select;
+mod service;
+mod wire;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+pub use admit::{Context, Forbidden, admit, topology_labels};
+pub use causes::{At, Causes, quoted};
+pub use prepare::keep_metadata;
+pub use quantity::{Quantity, QuantityError};
+pub use select::{UnknownField, check_field, selectable};
+pub use service::{Taken, allocate};
+pub use wire::Misread;
+
+/// A group (empty for the core) and a kind.
+pub type GroupKind<'a> = (&'a str, &'a str);
+
+/// Reads an object as the Go type of its kind: fields that the type does not know are dropped, as is what is empty;
+/// quantities and times are written anew. Fails where something is of another sort than it should be; the words are
+/// what follows `… cannot be handled as a Pod: `.
+pub fn decode((group, kind): GroupKind<'_>, object: &mut Value) -> Result<(), Misread> {
+    match wire::type_of(group, kind) {
+        Some(name) => {
+            let read = object.clone();
+            wire::settle(&name, object).inspect_err(|_| *object = read)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fills in what an object does not say.
+pub fn set_defaults(of: GroupKind<'_>, object: &mut Value) {
+    settled(of, object, |object| defaults::fill(of.0, of.1, object));
+}
+
+/// Prepares an object that is created: nobody creates a status.
+pub fn prepare_create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
+    settled(of, object, |object| prepare::create(of, object, now));
+}
+
+/// Prepares an object that is updated: the status stays as it was, and the generation tells whether anything changed.
+pub fn prepare_update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
+    settled(of, new, |new| prepare::update(of, new, old));
+}
+
+/// Prepares an object whose status is updated: the rest stays as it was.
+pub fn prepare_status_update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
+    settled(of, new, |new| prepare::update_status(of, new, old));
+}
+
+/// Changes an object, which is written as Go writes it before and after. What cannot be read is left as it is.
+fn settled(of: GroupKind<'_>, object: &mut Value, change: impl FnOnce(&mut Value)) {
+    if decode(of, object).is_ok() {
+        change(object);
+        // It was readable before the change, and no change makes it less so.
+        let _ = decode(of, object);
+    }
+}
