@@ -171,11 +171,21 @@ impl Store {
         revision: u64,
         resource: &'a Arc<str>,
     ) -> Result<impl Iterator<Item = &'a Change>, TooOld> {
+        Ok(self.all_changes_after(revision)?.filter(move |change| change.key.resource == *resource))
+    }
+
+    /// The changes of everything after a revision.
+    pub fn all_changes_after(&self, revision: u64) -> Result<impl Iterator<Item = &Change>, TooOld> {
         if revision < self.compacted {
             return Err(TooOld { asked: revision, oldest: self.compacted });
         }
         let first = self.changes.partition_point(|change| change.revision <= revision);
-        Ok(self.changes.range(first..).filter(move |change| change.key.resource == *resource))
+        Ok(self.changes.range(first..))
+    }
+
+    /// Every object, in the order of the keys.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
     }
 
     /// Forgets the changes up to a revision.
