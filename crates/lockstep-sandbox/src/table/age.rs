@@ -36,7 +36,15 @@ pub fn of_text(text: &str, now: Timestamp) -> String {
     if text.is_empty() || text == "null" || text == "0001-01-01T00:00:00Z" {
         return UNKNOWN.to_owned();
     }
-    text.parse().map_or_else(|_| "<invalid>".to_owned(), |then| ago(then, now))
+    let then = if is_strict(text) { text.parse().ok() } else { None };
+    then.map_or_else(|| "<invalid>".to_owned(), |then| ago(then, now))
+}
+
+/// Of the many forms a time can have, only the one of RFC 3339 counts: a `T`, and an offset in hours and minutes.
+fn is_strict(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let ends_well = matches!(bytes, [.., b'Z'] | [.., b'+' | b'-', _, _, b':', _, _]);
+    ends_well && bytes.get(10) == Some(&b'T')
 }
 
 /// A length of time in two or three digits. Clocks may differ by a second; what lies further ahead is wrong.
@@ -112,6 +120,9 @@ mod tests {
             ("null", "<unknown>"),
             ("0001-01-01T00:00:00Z", "<unknown>"),
             ("yesterday", "<invalid>"),
+            ("2026-01-02 11:59:00Z", "<invalid>"),
+            ("2026-01-02T11:59:00", "<invalid>"),
+            ("2026-01-02T12:59:00+01", "<invalid>"),
         ] {
             assert_eq!(of_text(text, now), shown, "{text}");
         }

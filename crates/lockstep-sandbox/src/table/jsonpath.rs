@@ -110,20 +110,17 @@ fn brackets<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
     Some(rest)
 }
 
-/// The end is the first `)]` outside the quotes, of which there is at most one pair.
+/// The end is the first `)]` outside quotes.
 fn filter<'a>(text: &'a str, steps: &mut Vec<Step>) -> Option<&'a str> {
-    let mut quote = None;
-    let end = text.char_indices().find_map(|(index, character)| match (quote, character) {
-        (None, '"' | '\'') => {
-            quote = Some(character);
-            None
+    let (mut quote, mut before) = (None, ' ');
+    let end = text.find(|character| {
+        let escaped = std::mem::replace(&mut before, character) == '\\';
+        match quote {
+            None if matches!(character, '"' | '\'') => quote = Some(character),
+            Some(open) if character == open && !escaped => quote = None,
+            _ => {}
         }
-        (Some(open), _) if open == character => {
-            quote = None;
-            None
-        }
-        (None, ')') => Some(index),
-        _ => None,
+        quote.is_none() && character == ')'
     })?;
     let rest = text[end..].strip_prefix(")]")?;
     steps.push(Step::Filter(Filter::read(&text[..end])?));
@@ -331,6 +328,7 @@ mod tests {
             (r#".conditions[?(@.type == 'Old')].status"#, json!(["False"])),
             (r#".conditions[?(@.type!="Ready")].status"#, json!(["False"])),
             (r#".conditions[?(@.type=="a)b")].status"#, json!([])),
+            (r#".conditions[?(@.type=="a\")b")].status"#, json!([])),
             (".conditions[?(@.n)].type", json!(["Ready"])),
             (".conditions[?(@.n>=5)].type", json!(["Ready"])),
             (".conditions[?(@.n<5)].type", json!([])),

@@ -10,6 +10,8 @@ mod heads;
 mod jsonpath;
 mod look;
 mod print;
+#[cfg(test)]
+mod recorded;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
