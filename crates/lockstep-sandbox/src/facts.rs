@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 const SCHEMAS: &[u8] = include_bytes!("../facts/schemas.json.gz");
 const DISCOVERY: &[u8] = include_bytes!("../facts/discovery.json.gz");
+const COLUMNS: &[u8] = include_bytes!("../facts/columns.json.gz");
 
 /// The OpenAPI v3 schemas of all built-in kinds, by name (`io.k8s.api.core.v1.Pod`).
 pub fn schemas() -> &'static Map<String, Value> {
@@ -21,6 +22,13 @@ pub fn schemas() -> &'static Map<String, Value> {
 pub fn discovery() -> &'static Map<String, Value> {
     static READ: OnceLock<Map<String, Value>> = OnceLock::new();
     READ.get_or_init(|| read(DISCOVERY))
+}
+
+/// The heads of the tables in which built-in kinds are shown (`TableColumnDefinition`s), by resource (`pods`,
+/// `deployments.apps`).
+pub fn columns() -> &'static Map<String, Value> {
+    static READ: OnceLock<Map<String, Value>> = OnceLock::new();
+    READ.get_or_init(|| read(COLUMNS))
 }
 
 /// What is built in is checked by a test; it cannot be unreadable elsewhere.
@@ -39,6 +47,7 @@ mod tests {
         let pod = &schemas()["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"][0];
         assert_eq!(pod["kind"], "Pod");
         assert_eq!(discovery()["core"]["kind"], "APIGroupDiscoveryList");
+        assert_eq!(columns()["pods"][1]["name"], "Ready");
         assert!(discovery()["groups"]["items"].as_array().is_some_and(|groups| groups.len() > 10));
     }
 }
