@@ -3,6 +3,7 @@
 //! It knows nothing of Lockstep's kinds: they arrive as CustomResourceDefinitions, like anybody's.
 
 pub mod apply;
+mod base64;
 pub mod builtin;
 pub mod cel;
 pub mod controllers;
@@ -14,7 +15,10 @@ pub mod patch;
 pub mod path;
 pub mod protobuf;
 pub mod refusal;
+pub mod request;
 pub mod schema;
+pub mod selector;
+pub mod server;
 pub mod shape;
 pub mod store;
 pub mod table;

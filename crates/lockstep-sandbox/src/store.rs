@@ -102,8 +102,14 @@ impl Store {
 
     /// Removes an object. Returns its last state, with the revision this makes.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+        let last = Value::clone(self.objects.get(key)?);
+        self.remove_as(key, last)
+    }
+
+    /// Removes an object, whose last state is told to be this one.
+    pub fn remove_as(&mut self, key: &Key, last: Value) -> Option<Arc<Value>> {
         let before = self.objects.remove(key)?;
-        let last = self.stamp(Value::clone(&before));
+        let last = self.stamp(last);
         let after = Arc::clone(&last);
         self.note(Change {
             revision: self.revision,
@@ -126,23 +132,9 @@ impl Store {
         self.compacted = self.revision;
     }
 
-    /// All objects, in the order of their keys.
-    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
-        self.objects.iter()
-    }
-
     /// The oldest revision whose successors are all known.
     pub fn compacted(&self) -> u64 {
         self.compacted
-    }
-
-    /// All changes after a revision.
-    pub fn all_changes_after(&self, revision: u64) -> Result<impl Iterator<Item = &Change>, TooOld> {
-        if revision < self.compacted {
-            return Err(TooOld { asked: revision, oldest: self.compacted });
-        }
-        let first = self.changes.partition_point(|change| change.revision <= revision);
-        Ok(self.changes.range(first..))
     }
 
     /// The objects of a resource as they stood at a revision, in the order of their keys.

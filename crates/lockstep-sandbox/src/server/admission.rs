@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::definition::cel::Program;
+use crate::cel::Program;
 use crate::patch;
 use crate::refusal::Refusal;
 use crate::selector::Selector;
@@ -187,7 +187,7 @@ impl Turn<'_> {
             let variables =
                 [("object", question.object), ("oldObject", question.old), ("request", &request)];
             let held = Program::compile(text)
-                .map_err(|error| error.to_string())
+                .map_err(|problem| problem.shown(text))
                 .and_then(|program| program.eval(&variables));
             match held {
                 Ok(Value::Bool(true)) => {}

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::definition::Definition;
+use super::shim as definition;
 use crate::kinds::{self, Kind};
 use crate::path::GroupVersion;
 use crate::store::Key;
+
+use super::custom::{Custom, Version};
 
 /// Where definitions lie.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -18,7 +21,9 @@ pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8
 pub struct Catalogue {
     kinds: BTreeMap<(GroupVersion, Arc<str>), Arc<Kind>>,
     /// By the name of the definition.
-    defined: BTreeMap<String, Arc<Definition>>,
+    defined: BTreeMap<String, Arc<Custom>>,
+    /// How often kinds have come or gone.
+    generation: u64,
 }
 
 impl Catalogue {
@@ -28,7 +33,7 @@ impl Catalogue {
         let read = || {
             let kinds = kinds::built_in().into_iter();
             let kinds = kinds.map(|kind| ((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind)));
-            Self { kinds: kinds.collect(), defined: BTreeMap::new() }
+            Self { kinds: kinds.collect(), defined: BTreeMap::new(), generation: 1 }
         };
         READ.get_or_init(read).clone()
     }
@@ -76,32 +81,51 @@ impl Catalogue {
         Some(Key { resource, namespace: Arc::from(namespace), name: Arc::from(text(&metadata["name"])?) })
     }
 
-    /// The definition of a custom kind.
-    pub fn definition(&self, kind: &Kind) -> Option<&Arc<Definition>> {
+    /// The version of a custom kind.
+    pub fn custom(&self, kind: &Kind) -> Option<&Version> {
+        self.custom_kind(kind)?.version(&kind.of.version)
+    }
+
+    /// A custom kind, in all its versions.
+    pub fn custom_kind(&self, kind: &Kind) -> Option<&Arc<Custom>> {
         if kind.schema.is_some() {
             return None;
         }
         self.defined.get(&format!("{}.{}", kind.plural, kind.of.group))
     }
 
-    /// All definitions.
-    pub fn definitions(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        self.defined.values()
+    /// How often kinds have come or gone.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What stands in the status of a definition that was accepted.
+    pub(crate) fn definition_status(&self, crd: &Value, now: Timestamp) -> Value {
+        let others: Vec<Value> = self
+            .defined
+            .iter()
+            .filter(|(name, custom)| {
+                crd["metadata"]["name"] != name.as_str() && crd["spec"]["group"] == custom.group.as_str()
+            })
+            .map(|(_, custom)| custom.names.clone())
+            .collect();
+        definition::status(crd, &others, now)
     }
 
     /// Serves what is defined. What cannot be read is not served; it was refused when it was written.
     pub(crate) fn define(&mut self, crd: &Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         self.forget(&name);
-        let Ok(definition) = Definition::read(crd) else { return };
-        for kind in definition.kinds() {
+        let custom = Custom::read(crd);
+        for kind in custom.kinds() {
             self.kinds.insert((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind));
         }
-        self.defined.insert(name, Arc::new(definition));
+        self.defined.insert(name, Arc::new(custom));
     }
 
     /// Serves it no longer.
     pub(crate) fn forget(&mut self, name: &str) {
+        self.generation += 1;
         self.defined.remove(name);
         self.kinds.retain(|(of, plural), kind| {
             kind.schema.is_some() || format!("{plural}.{}", of.group) != name

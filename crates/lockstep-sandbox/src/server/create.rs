@@ -41,7 +41,7 @@ impl Turn<'_> {
             object = self.owned(target, &live, object, &Managers::default());
         }
         self.check_namespace(target)?;
-        self.admit(target, &mut object)?;
+        self.admit(target, &mut object, None)?;
         let options = self.options("CreateOptions");
         let name = text(&object["metadata"]["name"]);
         let question = Question {
@@ -55,9 +55,10 @@ impl Turn<'_> {
         };
         let mut object = self.mutated(&question)?;
         self.fill(target, &mut object);
+        let mut causes = self.allocate(target, &mut object, None);
         self.prepare_create(target, &mut object);
         let name = text(&object["metadata"]["name"]);
-        let causes = self.wrong_at_creation(target, &object);
+        causes.extend(self.wrong_at_creation(target, &object));
         if !causes.is_empty() {
             return Err(Refusal::invalid(target.about_kind(&name), causes).into());
         }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::definition;
+use super::shim as definition;
 use crate::kinds::Kind;
-use crate::protobuf;
+use super::shim as protobuf;
 use crate::refusal::Refusal;
 use crate::request::{FieldValidation, Request};
 

@@ -6,7 +6,9 @@
 
 pub mod admission;
 mod catalogue;
+mod convert;
 mod create;
+pub mod custom;
 mod decode;
 mod delete;
 mod discovery;
@@ -18,8 +20,10 @@ mod read;
 mod render;
 mod reviews;
 mod routes;
+mod shim;
 mod rules;
 mod subresources;
+mod typed;
 pub mod watch;
 
 use std::sync::Arc;

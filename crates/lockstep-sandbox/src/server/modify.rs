@@ -77,9 +77,12 @@ impl Turn<'_> {
             options: options.clone(),
             dry_run: writes.dry_run,
         };
+        let mut object = object;
+        self.admit(target, &mut object, Some(live))?;
         let mut object = self.mutated(&question(&object))?;
+        let mut causes = self.allocate(target, &mut object, Some(live));
         self.prepare_update(target, &mut object, live);
-        let causes = self.wrong_at_update(target, &object, live);
+        causes.extend(self.wrong_at_update(target, &object, live));
         if !causes.is_empty() {
             return Err(Refusal::invalid(target.about_kind(&name), causes).into());
         }
@@ -108,6 +111,17 @@ impl Turn<'_> {
             return Ok(Arc::new(object));
         }
         Ok(self.keep(key, object, dry_run))
+    }
+
+    /// Stores a namespace whose keepers changed.
+    pub(super) fn keep_finalized(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        object: Value,
+        dry_run: bool,
+    ) -> Step<Arc<Value>> {
+        self.keep_update(target, live, object, dry_run)
     }
 
     /// A definition that goes takes its kind with it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::Operation;
-use crate::definition;
+use super::shim as definition;
 use crate::kinds::Kind;
 use crate::patch;
 use crate::refusal::{About, Cause, Refusal};

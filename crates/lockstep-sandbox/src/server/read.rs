@@ -26,12 +26,8 @@ impl Choice {
     pub fn read(kind: &Kind, catalogue: &Catalogue, query: &Query) -> Result<Self, Refusal> {
         let labels = Selector::read(query.get("labelSelector").unwrap_or_default())?;
         let fields = Selector::of_fields(query.get("fieldSelector").unwrap_or_default())?;
-        let known: Vec<String> = match catalogue.definition(kind) {
-            Some(definition) => definition.selectable_fields(&kind.of.version),
-            None => builtin::selectable_fields(&kind.of.group, &kind.kind),
-        };
-        if let Some(unknown) = fields.keys().find(|key| !known.iter().any(|known| known == key)) {
-            return Err(unknown_field(kind, unknown, catalogue.definition(kind).is_some()));
+        for key in fields.keys() {
+            check_field(kind, catalogue, key)?;
         }
         Ok(Self { labels, fields })
     }
@@ -56,7 +52,7 @@ impl Choice {
 /// The value of a field, as selectors compare it.
 fn field(kind: &Kind, object: &Value, key: &str) -> String {
     if kind.schema.is_some()
-        && let Some(found) = builtin::selectable(&kind.of.group, &kind.kind, object).get(key)
+        && let Some(found) = builtin::selectable((&kind.of.group, &kind.kind), object).get(key)
     {
         return found.clone();
     }
@@ -68,14 +64,16 @@ fn field(kind: &Kind, object: &Value, key: &str) -> String {
     }
 }
 
-fn unknown_field(kind: &Kind, field: &str, custom: bool) -> Refusal {
-    if custom {
-        return Refusal::bad_request(format!("field label not supported: {field}"));
+fn check_field(kind: &Kind, catalogue: &Catalogue, field: &str) -> Result<(), Refusal> {
+    let Some(version) = catalogue.custom(kind) else {
+        let of = (kind.of.group.as_str(), &*kind.kind);
+        return builtin::check_field(of, field).map_err(|unknown| Refusal::bad_request(unknown.to_string()));
+    };
+    let always = ["metadata.name", "metadata.namespace"];
+    if always.contains(&field) || version.selectable.iter().any(|known| known == field) {
+        return Ok(());
     }
-    match builtin::unsupported_field(&kind.of.group, &kind.kind, field) {
-        Some(message) => Refusal::bad_request(message),
-        None => Refusal::bad_request(format!("field label not supported: {field}")),
-    }
+    Err(Refusal::bad_request(format!("field label not supported: {field}")))
 }
 
 /// Which state of things is to be read.
@@ -205,7 +203,7 @@ impl Turn<'_> {
         if object["apiVersion"] == to.api_version() {
             return Ok(Arc::clone(object));
         }
-        self.converted_by_definition(object, to)
+        self.server.converted(object, to)
     }
 }
 

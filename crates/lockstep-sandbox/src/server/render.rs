@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::request::Request;
-use crate::table::{self, IncludeObject};
+use crate::table::{self, Columns, Heads, Include};
 
 use super::Catalogue;
 
@@ -190,16 +190,12 @@ impl Format {
 pub(crate) struct Look {
     pub kind: Arc<Kind>,
     pub format: Format,
-    pub include: IncludeObject,
+    pub include: Include,
 }
 
 impl Look {
     pub fn of(kind: &Arc<Kind>, request: &Request) -> Result<Self, Refusal> {
-        let include = match request.query.get("includeObject") {
-            Some("None") => IncludeObject::None,
-            Some("Object") => IncludeObject::Object,
-            _ => IncludeObject::Metadata,
-        };
+        let include = request.query.get("includeObject").and_then(Include::read).unwrap_or_default();
         Ok(Self { kind: Arc::clone(kind), format: Format::read(&request.accept)?, include })
     }
 
@@ -207,11 +203,10 @@ impl Look {
     pub fn one(&self, code: u16, object: Arc<Value>, catalogue: &Catalogue, now: Timestamp) -> Response {
         let body = match self.format.shown {
             As::Objects => Body::Stored(object),
-            As::Metadata => Body::Made(table::metadata(&object)),
+            As::Metadata => Body::Made(table::partial(&object)),
             As::Table => {
-                let version = object["metadata"]["resourceVersion"].clone();
-                let head = json!({"resourceVersion": version});
-                Body::Made(self.table(std::slice::from_ref(&object), catalogue, now, head))
+                let columns = self.columns(catalogue);
+                Body::Made(table::table_of_one(&columns, &object, now, self.include, Heads::Shown))
             }
         };
         Response { yaml: self.format.yaml, ..Response::new(code, body) }
@@ -232,14 +227,11 @@ impl Look {
                 });
                 Body::List(List { head, items, bare: self.kind.schema.is_some() })
             }
-            As::Metadata => {
-                let items: Vec<Value> = items.iter().map(|item| table::metadata(item)).collect();
-                Body::Made(json!({
-                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                    "metadata": metadata, "items": items,
-                }))
+            As::Metadata => Body::Made(table::partial_list(items.iter().map(|item| &**item), metadata)),
+            As::Table => {
+                let (columns, items) = (self.columns(catalogue), items.iter().map(|item| &**item));
+                Body::Made(table::table(&columns, items, now, self.include, metadata))
             }
-            As::Table => Body::Made(self.table(&items, catalogue, now, metadata)),
         };
         Response { yaml: self.format.yaml, ..Response::new(200, body) }
     }
@@ -248,23 +240,18 @@ impl Look {
     pub fn in_event(&self, object: &Arc<Value>, catalogue: &Catalogue, now: Timestamp, first: bool) -> Value {
         match self.format.shown {
             As::Objects => Value::clone(object),
-            As::Metadata => table::metadata(object),
+            As::Metadata => table::partial(object),
             As::Table => {
-                let head = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                let mut shown = self.table(std::slice::from_ref(object), catalogue, now, head);
-                if !first {
-                    shown["columnDefinitions"] = Value::Null;
-                }
-                shown
+                let heads = if first { Heads::Shown } else { Heads::Left };
+                table::table_of_one(&self.columns(catalogue), object, now, self.include, heads)
             }
         }
     }
 
-    fn table(&self, items: &[Arc<Value>], catalogue: &Catalogue, now: Timestamp, metadata: Value) -> Value {
-        let columns = match catalogue.definition(&self.kind) {
-            Some(definition) => table::Columns::custom(definition.printer_columns(&self.kind.of.version)),
-            None => table::Columns::built_in(&self.kind.of.group, &self.kind.kind),
-        };
-        table::table(&columns, items.iter().map(|item| &**item), now, self.include, metadata)
+    fn columns(&self, catalogue: &Catalogue) -> Columns {
+        match catalogue.custom(&self.kind) {
+            Some(version) => Columns::custom(&version.columns),
+            None => Columns::built_in(&self.kind.of.group, &self.kind.plural),
+        }
     }
 }

@@ -89,12 +89,7 @@ impl Watch {
         if let Some(annotations) = annotations {
             metadata["annotations"] = annotations;
         }
-        let mut marker =
-            json!({"kind": &*kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
-        if kind.schema.is_some() {
-            crate::builtin::empty(&kind.of.group, &kind.kind, &mut marker);
-        }
-        marker
+        json!({"kind": &*kind.kind, "apiVersion": kind.api_version(), "metadata": metadata})
     }
 
     fn event(&mut self, change: &Change, server: &Server, now: Timestamp) -> Option<Value> {
@@ -121,7 +116,7 @@ impl Watch {
     }
 
     fn told(&mut self, word: &str, object: &Arc<Value>, server: &Server, now: Timestamp) -> Value {
-        let object = server.in_version(object, &self.look.kind);
+        let object = server.shown_as(object, &self.look.kind);
         let first = !std::mem::replace(&mut self.begun, true);
         json!({"type": word, "object": self.look.in_event(&object, &server.catalogue, now, first)})
     }

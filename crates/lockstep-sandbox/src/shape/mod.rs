@@ -16,8 +16,10 @@ pub enum Shape {
     /// Nothing is known: maps are merged field by field, lists move as one.
     #[default]
     Any,
-    /// A text, a number, a truth value.
+    /// A number, a truth value, or what may be either of several.
     Scalar,
+    /// A text.
+    Text,
     /// A map.
     Map(MapShape),
     /// A list.
@@ -35,6 +37,8 @@ pub struct MapShape {
     pub values: Option<Box<Shape>>,
     /// It moves as one.
     pub atomic: bool,
+    /// Fields nobody described may be there.
+    pub open: bool,
     /// A strategic patch that names one of its fields drops the others.
     pub retain_keys: bool,
 }

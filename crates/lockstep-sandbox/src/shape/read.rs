@@ -18,7 +18,8 @@ impl Shape {
             return Self::Scalar;
         }
         match schema.get("type").and_then(Value::as_str) {
-            Some("string" | "integer" | "number" | "boolean") => Self::Scalar,
+            Some("string") => Self::Text,
+            Some("integer" | "number" | "boolean") => Self::Scalar,
             Some("array") => Self::List(list(schema)),
             Some("object") => map(schema),
             _ if schema.get("properties").is_some() => map(schema),
@@ -51,6 +52,7 @@ fn map(schema: &Value) -> Shape {
         fields,
         values: values.map(|values| Box::new(Shape::read(values))),
         atomic,
+        open: schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool).unwrap_or(false),
         retain_keys,
     })
 }
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_shapes_of_schemas() {
-        let scalar = || Box::new(Shape::Scalar);
+        let scalar = || Box::new(Shape::Text);
         let list = |kind, merge_key: Option<&str>| {
             Shape::List(ListShape { items: scalar(), kind, merge_key: merge_key.map(str::to_owned) })
         };
@@ -95,7 +97,8 @@ mod tests {
         let rows = [
             (json!({}), Shape::Any),
             (json!({"type": "object"}), Shape::Any),
-            (json!({"type": "string"}), Shape::Scalar),
+            (json!({"type": "string"}), Shape::Text),
+            (json!({"type": "integer"}), Shape::Scalar),
             (json!({"x-kubernetes-int-or-string": true}), Shape::Scalar),
             (json!({"oneOf": [{"type": "string"}, {"type": "number"}]}), Shape::Scalar),
             (json!({"$ref": "#/components/schemas/io.Pod"}), named("io.Pod")),

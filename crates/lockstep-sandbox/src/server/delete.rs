@@ -1,0 +1,309 @@
+//! Deleting objects: at once, with grace, or once their finalizers are gone.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::refusal::{Cause, Refusal};
+use crate::request::{Writes, meta};
+use crate::store::Key;
+
+use super::admission::Question;
+use super::create::text;
+use super::read::Choice;
+use super::render::{Body, Look, Response};
+use super::routes::Target;
+use super::{Step, Turn, decode, written};
+
+/// How to delete.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub grace: Option<u64>,
+    pub policy: Option<String>,
+    pub uid: Option<String>,
+    pub version: Option<String>,
+    pub dry_run: bool,
+}
+
+/// Kinds whose deletion shows what is gone, not only that it is.
+const SHOWN: &[&str] = &["Pod", "Service", "ServiceAccount", "ResourceQuota", "PodTemplate"];
+
+impl Turn<'_> {
+    pub(super) fn delete(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let options = self.delete_options()?;
+        let live = self.stored(target)?;
+        let gone = self.delete_object(target, &live, &options)?;
+        let object = self.converted(gone.object(), &target.kind)?;
+        let shown = matches!(gone, Gone::Later(_)) || SHOWN.contains(&&*target.kind.kind);
+        if shown {
+            return Ok(look.one(200, object, &self.server.catalogue, self.now));
+        }
+        let mut details = json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
+        if !target.kind.of.group.is_empty() {
+            details["group"] = Value::from(target.kind.of.group.as_str());
+        }
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+        });
+        Ok(Response::new(200, Body::Made(status)))
+    }
+
+    pub(super) fn delete_many(&mut self, target: &Target) -> Step<Response> {
+        let look = Look::of(&target.kind, self.request)?;
+        let options = self.delete_options()?;
+        let choice = Choice::read(&target.kind, &self.server.catalogue, &self.request.query)?;
+        let revision = self.server.store.revision();
+        let mut gone = Vec::new();
+        for (key, object) in self.chosen(target, &choice) {
+            let one = Target {
+                name: Some(key.name.to_string()),
+                namespace: target.kind.namespaced.then(|| key.namespace.to_string()),
+                ..target.clone()
+            };
+            self.delete_object(&one, &object, &options)?;
+            gone.push(self.converted(&object, &target.kind)?);
+        }
+        let metadata = json!({"resourceVersion": revision.to_string()});
+        Ok(look.list(gone, metadata, &self.server.catalogue, self.now))
+    }
+
+    fn delete_options(&self) -> Step<Options> {
+        let query = &self.request.query;
+        let body = match self.request.body.is_empty() {
+            true => json!({}),
+            false => decode::value(self.request, "DeleteOptions")?,
+        };
+        let said = |key: &str| {
+            let in_query = query.get(key).map(str::to_owned);
+            in_query.or_else(|| body[key].as_str().map(str::to_owned)).filter(|said| !said.is_empty())
+        };
+        let mut options = read_options(&body);
+        options.dry_run |= Writes::read(query, "DeleteOptions")?.dry_run;
+        options.policy = said("propagationPolicy").or(options.policy);
+        if let Some(grace) = query.number("gracePeriodSeconds")? {
+            options.grace = u64::try_from(grace).ok();
+        }
+        if query.get("orphanDependents") == Some("true") {
+            options.policy = Some("Orphan".to_owned());
+        }
+        check_policy(options.policy.as_deref())?;
+        Ok(options)
+    }
+
+    /// Deletes an object, or begins to.
+    pub(super) fn delete_object(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        options: &Options,
+    ) -> Step<Gone> {
+        let name = target.name.clone().unwrap_or_default();
+        check_preconditions(target, live, options)?;
+        let question = Question {
+            target,
+            operation: "DELETE",
+            name: &name,
+            object: &Value::Null,
+            old: live,
+            options: json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}),
+            dry_run: options.dry_run,
+        };
+        self.mutated(&question)?;
+        self.agreed(&question)?;
+        let key = self.key(target, &name);
+        let grace = grace(target, live, options);
+        let mut object = Value::clone(live);
+        let finalizers = finalizers(live, options.policy.as_deref());
+        let held = !finalizers.is_empty() || is_held_namespace(target, live);
+        if live["metadata"].get("deletionTimestamp").is_some() {
+            return self.delete_again(target, &key, live, finalizers, grace, held, options);
+        }
+        if !held && grace == 0 {
+            if is_graceful(target) {
+                mark(&mut object, self.now, 0);
+            }
+            return Ok(self.remove(&key, object, options.dry_run));
+        }
+        mark(&mut object, self.now, grace);
+        set_finalizers(&mut object, finalizers);
+        if &*target.kind.resource == "namespaces" {
+            object["status"]["phase"] = Value::from("Terminating");
+        }
+        let kept = self.keep(key, object, options.dry_run);
+        Ok(Gone::Later(kept))
+    }
+
+    /// A second deletion can only hurry the first.
+    #[expect(clippy::too_many_arguments, reason = "all of what the first deletion worked out")]
+    fn delete_again(
+        &mut self,
+        target: &Target,
+        key: &Key,
+        live: &Arc<Value>,
+        finalizers: Vec<Value>,
+        grace: u64,
+        held: bool,
+        options: &Options,
+    ) -> Step<Gone> {
+        if &*target.kind.resource == "namespaces" && is_held_namespace(target, live) {
+            let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this \
+                       namespace will automatically be purged by the system.";
+            let name = target.name.as_deref().unwrap_or_default();
+            return Err(Refusal::conflict(target.about(name), why).into());
+        }
+        let mut object = Value::clone(live);
+        let before = live["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+        if options.grace.is_some() && grace < before {
+            let begun = live["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
+            let begun: jiff::Timestamp = begun.unwrap_or(self.now);
+            let sooner = SignedDuration::from_secs(i64::try_from(before - grace).unwrap_or(0));
+            let time = begun.checked_sub(sooner).unwrap_or(begun);
+            object["metadata"]["deletionTimestamp"] = Value::from(written(time));
+            object["metadata"]["deletionGracePeriodSeconds"] = Value::from(grace);
+        }
+        set_finalizers(&mut object, finalizers);
+        let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+        if !held && grace == 0 {
+            return Ok(self.remove(key, object, options.dry_run));
+        }
+        if object == **live {
+            return Ok(Gone::Later(Arc::clone(live)));
+        }
+        Ok(Gone::Later(self.keep(key.clone(), object, options.dry_run)))
+    }
+
+    fn remove(&mut self, key: &Key, object: Value, dry_run: bool) -> Gone {
+        if !dry_run {
+            self.forget_kind(key);
+            self.server.store.remove_as(key, object.clone());
+        }
+        Gone::Now(Arc::new(object))
+    }
+}
+
+/// What became of an object.
+#[derive(Debug)]
+pub(crate) enum Gone {
+    Now(Arc<Value>),
+    Later(Arc<Value>),
+}
+
+impl Gone {
+    pub fn object(&self) -> &Arc<Value> {
+        match self {
+            Self::Now(object) | Self::Later(object) => object,
+        }
+    }
+}
+
+/// Reads `DeleteOptions`.
+pub(super) fn read_options(body: &Value) -> Options {
+    let preconditions = &body["preconditions"];
+    let said = |value: &Value| value.as_str().filter(|said| !said.is_empty()).map(str::to_owned);
+    Options {
+        grace: body["gracePeriodSeconds"].as_u64(),
+        policy: said(&body["propagationPolicy"]),
+        uid: said(&preconditions["uid"]),
+        version: said(&preconditions["resourceVersion"]),
+        dry_run: body["dryRun"].as_array().is_some_and(|stages| !stages.is_empty()),
+    }
+}
+
+fn check_policy(policy: Option<&str>) -> Result<(), Refusal> {
+    match policy {
+        None | Some("Foreground" | "Background" | "Orphan") => Ok(()),
+        Some(other) => {
+            let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+            let message = format!("Unsupported value: {other:?}: {supported}");
+            let cause = Cause::new("FieldValueNotSupported", "propagationPolicy", &message);
+            Err(Refusal::invalid(meta("DeleteOptions"), vec![cause]))
+        }
+    }
+}
+
+fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
+    let name = target.name.as_deref().unwrap_or_default();
+    let metadata = &live["metadata"];
+    let about = target.about_kind(name);
+    if let Some(uid) = &options.uid
+        && metadata["uid"] != uid.as_str()
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            text(&metadata["uid"]),
+        );
+        return Err(Refusal::conflict(about, &why));
+    }
+    if let Some(version) = &options.version
+        && metadata["resourceVersion"] != version.as_str()
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+             The object might have been modified",
+            text(&metadata["resourceVersion"]),
+        );
+        return Err(Refusal::conflict(about, &why));
+    }
+    Ok(())
+}
+
+/// Only pods are given time.
+fn is_graceful(target: &Target) -> bool {
+    &*target.kind.resource == "pods"
+}
+
+/// How many seconds an object has. A pod nobody runs has none.
+fn grace(target: &Target, live: &Value, options: &Options) -> u64 {
+    if !is_graceful(target) {
+        return 0;
+    }
+    let spec = &live["spec"];
+    let unbound = spec["nodeName"].as_str().is_none_or(str::is_empty);
+    let over = matches!(live["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    if unbound || over {
+        return 0;
+    }
+    options.grace.or_else(|| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(30)
+}
+
+fn mark(object: &mut Value, now: jiff::Timestamp, grace: u64) {
+    let seconds = SignedDuration::from_secs(i64::try_from(grace).unwrap_or(i64::MAX));
+    let time = now.checked_add(seconds).unwrap_or(now);
+    let metadata = &mut object["metadata"];
+    metadata["deletionTimestamp"] = Value::from(written(time));
+    metadata["deletionGracePeriodSeconds"] = Value::from(grace);
+    if let Some(generation) = metadata["generation"].as_u64().filter(|generation| *generation > 0) {
+        metadata["generation"] = Value::from(generation + 1);
+    }
+}
+
+/// What holds an object: what held it before, and what the policy of its deletion adds or takes away.
+fn finalizers(live: &Value, policy: Option<&str>) -> Vec<Value> {
+    const POLICIES: [&str; 2] = ["orphan", "foregroundDeletion"];
+    let held = live["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let Some(policy) = policy else { return held };
+    let own = held.into_iter().filter(|name| !POLICIES.iter().any(|policy| name == policy));
+    let added = match policy {
+        "Orphan" => Some(Value::from("orphan")),
+        "Foreground" => Some(Value::from("foregroundDeletion")),
+        _ => None,
+    };
+    own.chain(added).collect()
+}
+
+fn set_finalizers(object: &mut Value, finalizers: Vec<Value>) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    match finalizers.is_empty() {
+        true => drop(metadata.remove("finalizers")),
+        false => drop(metadata.insert("finalizers".to_owned(), Value::from(finalizers))),
+    }
+}
+
+/// A namespace stays until somebody has emptied it.
+fn is_held_namespace(target: &Target, live: &Value) -> bool {
+    &*target.kind.resource == "namespaces"
+        && live["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty())
+}

@@ -1,0 +1,141 @@
+//! How many: the same question to every kind that can be scaled.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::patch;
+use crate::refusal::{Cause, Refusal};
+use crate::request::Writes;
+use crate::server::custom::ScalePaths;
+use crate::server::create::text;
+use crate::server::modify::owners;
+use crate::server::render::{Body, Response};
+use crate::server::routes::Target;
+use crate::server::{Step, Turn, decode};
+
+impl Turn<'_> {
+    pub(super) fn scale(&mut self, target: &Target, verb: &str) -> Step<Response> {
+        let paths = self.scale_paths(target);
+        let live = self.stored(target)?;
+        let live = self.converted(&live, &target.kind)?;
+        let now = shown(&live, &paths);
+        if verb == "get" {
+            return Ok(Response::new(200, Body::Made(now)));
+        }
+        let wished = match verb {
+            "update" => decode::value(self.request, "Scale")?,
+            _ => self.patched_scale(&now)?,
+        };
+        self.check_scale(target, &now, &wished)?;
+        let options = if verb == "update" { "UpdateOptions" } else { "PatchOptions" };
+        let writes = Writes::read(&self.request.query, options)?;
+        let mut object = Value::clone(&live);
+        let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
+        put(&mut object, &paths.wished, Value::from(replicas));
+        let managers = owners::of_update(&live, &object);
+        let object = self.owned(target, &live, object, &managers);
+        let whole = target.whole();
+        let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
+        Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
+    }
+
+    fn scale_paths(&self, target: &Target) -> ScalePaths {
+        let custom = self.server.catalogue.custom(&target.kind).and_then(|version| version.scale.clone());
+        custom.unwrap_or_else(|| {
+            let path = |parts: [&str; 2]| parts.map(str::to_owned).to_vec();
+            ScalePaths { wished: path(["spec", "replicas"]), found: path(["status", "replicas"]), selector: None }
+        })
+    }
+
+    fn patched_scale(&self, now: &Value) -> Result<Value, Refusal> {
+        let body: Value = serde_json::from_slice(&self.request.body)
+            .map_err(|_| Refusal::bad_request("invalid JSON patch"))?;
+        match self.request.media_type() {
+            "application/json-patch+json" => {
+                patch::json(now, &body).map_err(|_| Refusal::unprocessable_patch())
+            }
+            "application/merge-patch+json" | "application/strategic-merge-patch+json" => Ok(patch::merge(now, &body)),
+            "application/apply-patch+yaml" => Ok(patch::merge(now, &body)),
+            _ => Err(Refusal::no_such_patch()),
+        }
+    }
+
+    fn check_scale(&self, target: &Target, now: &Value, wished: &Value) -> Result<(), Refusal> {
+        let name = target.name.as_deref().unwrap_or_default();
+        let (was, is) = (&now["metadata"], &wished["metadata"]);
+        let version = text(&is["resourceVersion"]);
+        if !version.is_empty() && was["resourceVersion"] != version.as_str() {
+            return Err(Refusal::modified(target.about(name)));
+        }
+        let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
+        if replicas < 0 {
+            let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+            let cause = Cause::new("FieldValueInvalid", "spec.replicas", &message);
+            let about = crate::refusal::About { group: "autoscaling", what: "Scale", name };
+            return Err(Refusal::invalid(about, vec![cause]));
+        }
+        Ok(())
+    }
+}
+
+fn find<'a>(object: &'a Value, path: &[String]) -> &'a Value {
+    path.iter().fold(object, |value, part| &value[part.as_str()])
+}
+
+fn put(object: &mut Value, path: &[String], value: Value) {
+    let place = path.iter().fold(object, |place, part| {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        &mut place[part.as_str()]
+    });
+    *place = value;
+}
+
+/// The scale of an object.
+fn shown(object: &Value, paths: &ScalePaths) -> Value {
+    let metadata = &object["metadata"];
+    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let metadata: Value = kept
+        .into_iter()
+        .filter_map(|key| metadata.get(key).map(|value| (key.to_owned(), value.clone())))
+        .collect();
+    let selector = match &paths.selector {
+        Some(path) => find(object, path).as_str().unwrap_or_default().to_owned(),
+        None => selector_text(&object["spec"]["selector"]),
+    };
+    let mut status = json!({"replicas": find(object, &paths.found).as_i64().unwrap_or(0)});
+    if !selector.is_empty() {
+        status["selector"] = Value::from(selector);
+    }
+    let mut spec = json!({});
+    if let Some(replicas) = find(object, &paths.wished).as_i64().filter(|replicas| *replicas != 0) {
+        spec["replicas"] = Value::from(replicas);
+    }
+    json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status,
+    })
+}
+
+/// A selector as a text.
+fn selector_text(selector: &Value) -> String {
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut parts: Vec<String> =
+        labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut values: Vec<&str> = values.collect();
+        values.sort_unstable();
+        let values = values.join(",");
+        parts.push(match expression["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "Exists" => key.to_owned(),
+            _ => format!("!{key}"),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}
