@@ -7,3 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
+
+/// Bytes as a text.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}

@@ -6,6 +6,7 @@ pub mod apply;
 mod base64;
 pub mod builtin;
 pub mod cel;
+pub mod cluster;
 pub mod controllers;
 pub mod definition;
 pub mod facts;

@@ -71,6 +71,12 @@ impl Catalogue {
         named.or_else(other).map(|found| (Arc::clone(&found.resource), found.namespaced))
     }
 
+    /// The kind behind a resource, in the version it is stored in.
+    pub fn by_resource(&self, resource: &str) -> Option<Arc<Kind>> {
+        let mut found = self.all().filter(|kind| *kind.resource == *resource);
+        found.find(|kind| kind.of.version == kind.stored).cloned()
+    }
+
     /// Where an object lies.
     pub fn key_of(&self, object: &Value) -> Option<Key> {
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -178,3 +178,9 @@ impl Server {
 pub(crate) fn written(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
+
+/// An identity made from secret bytes, for tokens.
+pub(crate) fn identity_of(bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    create::identity(0, &hex)
+}

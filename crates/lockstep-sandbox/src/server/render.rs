@@ -122,6 +122,14 @@ impl Response {
         self
     }
 
+    /// What a refusal says; nothing for anything else.
+    pub fn message(&self) -> String {
+        match &self.body {
+            Body::Made(status) => status["message"].as_str().unwrap_or_default().to_owned(),
+            _ => String::new(),
+        }
+    }
+
     /// The bytes of its body, and their media type.
     pub fn bytes(&self) -> (Vec<u8>, &'static str) {
         match &self.body {

@@ -1,0 +1,172 @@
+//! The embedded cluster at work: the server, its controllers, and the ways in.
+//!
+//! Everything here waits with tokio's timers only, and tells the time by them: on a runtime whose time is paused, an
+//! hour passes in the moment everybody waits for it.
+
+mod answer;
+mod body;
+pub mod data;
+mod drive;
+mod listen;
+mod service;
+mod stream;
+mod webhooks;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::controllers::{Controllers, Kinds};
+use crate::server::{Catalogue, Server, Settings};
+
+pub use self::body::Answered;
+pub use self::listen::{Access, ListenError, Listening};
+pub use self::service::InProcess;
+pub use self::webhooks::{Caller, NoWebhooks};
+
+/// How a cluster is set up.
+#[derive(Debug)]
+pub struct Setup {
+    /// How its server behaves.
+    pub settings: Settings,
+    /// What time it is when it starts.
+    pub origin: Timestamp,
+    /// Controllers that are not wanted, by name.
+    pub without: Vec<String>,
+    /// Who carries questions to webhooks.
+    pub caller: Arc<dyn Caller>,
+    /// What stood in it before.
+    pub data: Option<data::Data>,
+}
+
+impl Setup {
+    /// A fresh cluster whose time is that of the machine.
+    pub fn now() -> Self {
+        Self::at(Timestamp::now())
+    }
+
+    /// A fresh cluster that starts at some time.
+    pub fn at(origin: Timestamp) -> Self {
+        let settings = Settings::default();
+        Self { settings, origin, without: Vec::new(), caller: Arc::new(NoWebhooks), data: None }
+    }
+}
+
+/// An embedded cluster. It runs until the last of its handles is gone.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    shared: Arc<Shared>,
+    _driver: Arc<Task>,
+}
+
+/// What all ways into a cluster share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    kinds: Arc<Known>,
+    changed: watch::Sender<u64>,
+    caller: Arc<dyn Caller>,
+    origin: Timestamp,
+    started: Instant,
+}
+
+/// What is changed under one lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub server: Server,
+    pub controllers: Controllers,
+}
+
+/// The kinds controllers may ask for.
+#[derive(Debug)]
+struct Known(RwLock<Catalogue>);
+
+impl Kinds for Known {
+    fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).resource_of(api_version, kind)
+    }
+}
+
+/// A task that ends with whoever holds it.
+#[derive(Debug)]
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Cluster {
+    /// Starts a cluster. Must be called on a tokio runtime.
+    pub fn start(setup: Setup) -> Self {
+        let Setup { settings, origin, without, caller, data } = setup;
+        let server = match data {
+            Some(data) => Server::over(settings, data.objects, data.revision),
+            None => Server::new(settings, origin),
+        };
+        let kinds = Arc::new(Known(RwLock::new(server.catalogue().clone())));
+        let mut controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>);
+        for name in &without {
+            controllers.switch(name, false);
+        }
+        let (changed, _) = watch::channel(server.store().revision());
+        let state = Mutex::new(State { server, controllers });
+        let started = Instant::now();
+        let shared = Arc::new(Shared { state, kinds, changed, caller, origin, started });
+        let driver = tokio::spawn(drive::drive(Arc::downgrade(&shared)));
+        Self { shared, _driver: Arc::new(Task(driver)) }
+    }
+
+    /// A way in for clients of this process: a tower service, as `kube::Client` takes one.
+    pub fn service(&self) -> InProcess {
+        InProcess::new(Arc::clone(&self.shared))
+    }
+
+    /// What time it is there.
+    pub fn now(&self) -> Timestamp {
+        self.shared.now()
+    }
+
+    /// All that is stored, to be kept elsewhere.
+    pub fn data(&self) -> data::Data {
+        data::Data::of(&self.shared.lock().server)
+    }
+
+    /// Looks at the server.
+    pub fn look<T>(&self, at: impl FnOnce(&Server) -> T) -> T {
+        at(&self.shared.lock().server)
+    }
+
+    /// Forgets all changes so far: watches that are not up to date end with 410.
+    pub fn compact(&self) {
+        let mut state = self.shared.lock();
+        let revision = state.server.store().revision();
+        state.server.compact(revision);
+    }
+
+    /// Tells of every change: the revision it made.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+}
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        let elapsed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
+        self.origin.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// When tokio's clock will show a time of this cluster.
+    pub fn instant(&self, time: Timestamp) -> Instant {
+        let span = time.duration_since(self.origin);
+        self.started + std::time::Duration::try_from(span).unwrap_or_default()
+    }
+}

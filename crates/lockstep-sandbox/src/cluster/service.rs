@@ -1,0 +1,163 @@
+//! The way in for clients of this process, and for connections: HTTP requests in, HTTP responses out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+
+use crate::request::{Method, Query, Request, User};
+use crate::server::{self, Answer};
+
+use super::body::Answered;
+use super::{Shared, stream};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// More than the server would take of any body: what is larger is not even read.
+const MOST: usize = 4 * 1024 * 1024;
+
+/// A tower service over the cluster.
+#[derive(Debug, Clone)]
+pub struct InProcess {
+    shared: Arc<Shared>,
+    user: User,
+    /// Who does not show this is nobody.
+    token: Option<Arc<str>>,
+}
+
+impl InProcess {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, user: User::admin(), token: None }
+    }
+
+    /// The same way in, for somebody else.
+    pub fn for_user(mut self, user: User) -> Self {
+        self.user = user;
+        self
+    }
+
+    /// The same way in, only for those who show a token.
+    pub(super) fn guarded(mut self, token: Arc<str>) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    fn lets_in(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok());
+        shown.and_then(|shown| shown.strip_prefix("Bearer ")) == Some(token)
+    }
+
+    async fn answer<B>(self, request: http::Request<B>) -> Result<Response<Answered>, Failure>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Failure>,
+    {
+        let (head, body) = request.into_parts();
+        if !self.lets_in(&head.headers) {
+            return Ok(unauthorized());
+        }
+        let body = match Limited::new(body, MOST).collect().await {
+            Ok(body) => body.to_bytes().to_vec(),
+            // One byte more than is taken: the server says so in its own words.
+            Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => vec![b' '; MOST],
+            Err(error) => return Err(error),
+        };
+        let request = match read(&head, body, self.user.clone()) {
+            Some(request) => request,
+            None => return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "")),
+        };
+        Ok(match self.shared.respond(&request).await {
+            Answer::Done(done) => response(&done),
+            Answer::Watch(watch) => {
+                let events = stream::events(self.shared, *watch);
+                let mut response = Response::new(Answered::Events(Box::pin(events)));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                response
+            }
+            // It asks until it need not ask any more.
+            Answer::Ask(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, ""),
+        })
+    }
+}
+
+impl<B> tower::Service<http::Request<B>> for InProcess
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Failure>,
+{
+    type Response = Response<Answered>;
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answered>, Failure>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        Box::pin(self.clone().answer(request))
+    }
+}
+
+fn read(head: &http::request::Parts, body: Vec<u8>, user: User) -> Option<Request> {
+    let method = match head.method {
+        http::Method::GET | http::Method::HEAD => Method::Get,
+        http::Method::POST => Method::Post,
+        http::Method::PUT => Method::Put,
+        http::Method::PATCH => Method::Patch,
+        http::Method::DELETE => Method::Delete,
+        _ => return None,
+    };
+    let text = |name: HeaderName| {
+        head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    };
+    let mut request = Request::new(method, head.uri.path());
+    request.query = Query::read(head.uri.query().unwrap_or_default());
+    request.content_type = text(CONTENT_TYPE);
+    request.accept = text(ACCEPT);
+    request.user_agent = text(USER_AGENT);
+    request.user = user;
+    request.body = body;
+    Some(request)
+}
+
+fn response(done: &server::Response) -> Response<Answered> {
+    let (bytes, media_type) = done.bytes();
+    let mut response = Response::new(Answered::Whole(Some(Bytes::from(bytes))));
+    *response.status_mut() = StatusCode::from_u16(done.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if let Some(seconds) = done.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    for warning in &done.warnings {
+        let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
+            headers.append(WARNING, value);
+        }
+    }
+    response
+}
+
+fn plain(code: StatusCode, text: &'static str) -> Response<Answered> {
+    let mut response = Response::new(Answered::Whole(Some(Bytes::from_static(text.as_bytes()))));
+    *response.status_mut() = code;
+    response
+}
+
+fn unauthorized() -> Response<Answered> {
+    let refusal = crate::refusal::Refusal::told(401, "Unauthorized", "Unauthorized");
+    let status = serde_json::to_vec(&refusal.object()).unwrap_or_default();
+    let mut response = Response::new(Answered::Whole(Some(Bytes::from(status))));
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,91 @@
+//! Watches as streams of lines.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use serde_json::Value;
+use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
+
+use crate::server::Watch;
+
+use super::Shared;
+
+/// How often those who want to know are told how far they are.
+const BOOKMARK: Duration = Duration::from_secs(60);
+/// How long a watch lasts that does not say.
+const LONGEST: Duration = Duration::from_secs(45 * 60);
+
+struct Watching {
+    shared: Arc<Shared>,
+    watch: Watch,
+    changed: Receiver<u64>,
+    lines: VecDeque<Bytes>,
+    ends: Instant,
+    bookmark: Instant,
+    over: bool,
+}
+
+/// The events of a watch, each a line.
+pub(super) fn events(shared: Arc<Shared>, watch: Watch) -> impl Stream<Item = Bytes> + Send {
+    let now = Instant::now();
+    let lasts = watch.timeout.map_or(LONGEST, Duration::from_secs);
+    let watching = Watching {
+        changed: shared.changed.subscribe(),
+        shared,
+        watch,
+        lines: VecDeque::new(),
+        ends: now + lasts,
+        bookmark: now + BOOKMARK,
+        over: false,
+    };
+    futures::stream::unfold(watching, |mut watching| async move {
+        let line = watching.next().await?;
+        Some((line, watching))
+    })
+}
+
+impl Watching {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.lines.pop_front() {
+                return Some(line);
+            }
+            if self.over || self.watch.is_ended() {
+                return None;
+            }
+            self.changed.borrow_and_update();
+            self.look();
+            if self.lines.is_empty() && !self.watch.is_ended() {
+                self.wait().await;
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let now = self.shared.now();
+        let events = self.watch.take(&self.shared.lock().server, now);
+        self.lines.extend(events.iter().map(line));
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            biased;
+            changed = self.changed.changed() => self.over = changed.is_err(),
+            () = tokio::time::sleep_until(self.ends.min(self.bookmark)) => {
+                self.over = Instant::now() >= self.ends;
+                self.bookmark = Instant::now() + BOOKMARK;
+                self.lines.extend(self.watch.bookmark().as_ref().map(line));
+            }
+        }
+    }
+}
+
+fn line(event: &Value) -> Bytes {
+    let mut line = serde_json::to_vec(event).unwrap_or_default();
+    line.push(b'\n');
+    Bytes::from(line)
+}
