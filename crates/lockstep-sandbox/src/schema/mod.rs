@@ -25,6 +25,7 @@ pub(crate) use self::formats::{
 };
 pub use self::numbers::whole_numbers;
 pub use self::rules::Rule;
+pub(crate) use self::rules::RuleProblem;
 use self::words::Path;
 use crate::refusal::Cause;
 
@@ -150,7 +151,13 @@ impl Schema {
     ///
     /// What is wrong and was as wrong before is let pass, as long as it is known again. Metadata is not looked at.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+        self.validate_with(new, old, Vec::new())
+    }
+
+    /// The same, with what somebody else found about values.
+    pub(crate) fn validate_with(&self, new: &Value, old: Option<&Value>, found: Vec<Cause>) -> Vec<Cause> {
         let mut causes = self.validate_values(new, old);
+        causes.extend(found);
         causes.extend(self.validate_embedded(new));
         causes.extend(self.validate_lists(new, old));
         causes.extend(self.validate_rules_unless(&causes, new, old));
@@ -159,12 +166,17 @@ impl Schema {
 
     /// What is wrong with an object of which only the status changes.
     pub fn validate_status(&self, new: &Value, old: &Value) -> Vec<Cause> {
+        self.validate_status_with(new, old, Vec::new())
+    }
+
+    pub(crate) fn validate_status_with(&self, new: &Value, old: &Value, found: Vec<Cause>) -> Vec<Cause> {
         let mut causes = match (self.properties.get("status"), new.get("status")) {
             (Some(schema), Some(status)) => {
                 schema.validate_values_at(&Path::new("status"), status, old.get("status"))
             }
             _ => Vec::new(),
         };
+        causes.extend(found);
         causes.extend(self.validate_lists(new, Some(old)));
         causes.extend(self.validate_rules_unless(&causes, new, Some(old)));
         causes
@@ -192,4 +204,4 @@ impl Schema {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

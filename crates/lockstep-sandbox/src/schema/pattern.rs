@@ -7,6 +7,34 @@ pub fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     Regex::new(&translated(pattern))
 }
 
+/// Why a pattern is none, in Go's words as far as they are simple.
+pub fn problem(pattern: &str, error: &regex::Error) -> String {
+    let said = error.to_string();
+    let why = [
+        ("unclosed character class", "missing closing ]"),
+        ("unclosed group", "missing closing )"),
+        ("unopened group", "unexpected )"),
+        ("repetition operator missing expression", "missing argument to repetition operator"),
+        ("incomplete escape sequence", "trailing backslash at end of expression"),
+    ];
+    let found = why.iter().find(|(theirs, _)| said.contains(theirs)).map(|(_, gos)| *gos);
+    match found {
+        Some("missing closing ]") => {
+            let from = pattern.rfind('[').and_then(|at| pattern.get(at..)).unwrap_or(pattern);
+            format!("error parsing regexp: missing closing ]: `{from}`")
+        }
+        Some("missing argument to repetition operator") => {
+            let operator = pattern.chars().find(|letter| "*+?".contains(*letter)).unwrap_or('*');
+            format!("error parsing regexp: missing argument to repetition operator: `{operator}`")
+        }
+        Some("trailing backslash at end of expression") => {
+            "error parsing regexp: trailing backslash at end of expression: ``".to_owned()
+        }
+        Some(why) => format!("error parsing regexp: {why}: `{pattern}`"),
+        None => format!("error parsing regexp: invalid or unsupported syntax: `{pattern}`"),
+    }
+}
+
 /// In Go, classes like `\d` know ASCII only, a `[` within a class is itself, and so is a `{` that is no repetition.
 fn translated(pattern: &str) -> String {
     let letters: Vec<char> = pattern.chars().collect();

@@ -28,7 +28,7 @@ impl Schema {
             type_name: text("type"),
             int_or_string: says("x-kubernetes-int-or-string"),
             nullable: says("nullable"),
-            default: written.get("default").cloned(),
+            default: written.get("default").filter(|default| !default.is_null()).cloned(),
             preserve_unknown: says("x-kubernetes-preserve-unknown-fields"),
             embedded: says("x-kubernetes-embedded-resource"),
             properties: properties

@@ -24,6 +24,7 @@ pub struct Rule {
     /// Whether it is asked without an old value, too.
     pub optional_old: Option<bool>,
     compiled: Option<Compiled>,
+    failed: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +53,7 @@ impl Rule {
             field_path: text("fieldPath"),
             optional_old: written.get("optionalOldSelf").and_then(Value::as_bool),
             compiled: None,
+            failed: None,
         }
     }
 
@@ -73,6 +75,11 @@ impl Rule {
         if self.message.is_empty() { self.text.trim() } else { self.message.trim() }
     }
 
+    fn failed(&mut self, why: String) -> Vec<RuleProblem> {
+        self.failed = Some(why.clone());
+        vec![RuleProblem::Rule(why)]
+    }
+
     /// Reads the expressions. Their types are those of what they are about.
     fn compile(&mut self, about: &Type, schema: &Schema) -> Vec<RuleProblem> {
         if self.text.trim().is_empty() {
@@ -86,8 +93,8 @@ impl Rule {
         let read = |text: &str| Program::compile_typed(text, &variables);
         let program = match read(&self.text) {
             Ok((program, Type::Bool)) => program,
-            Ok(_) => return vec![RuleProblem::Rule("cel expression must evaluate to a bool".to_owned())],
-            Err(unsound) => return vec![RuleProblem::Rule(unsound.shown(&self.text))],
+            Ok(_) => return self.failed("cel expression must evaluate to a bool".to_owned()),
+            Err(unsound) => return self.failed(unsound.shown(&self.text)),
         };
         let mut problems = Vec::new();
         let message = match self.message_expression.as_str() {
@@ -254,6 +261,10 @@ impl Schema {
         known: Known<'_>,
         root: bool,
     ) -> Option<Cause> {
+        if let Some(why) = &rule.failed {
+            let what = format!("rule compile error: {why}");
+            return Some(words::invalid(at, &self.type_name.as_str().into(), &what));
+        }
         let compiled = rule.compiled.as_ref()?;
         let optional = rule.optional_old.unwrap_or(false);
         if compiled.uses_old && old.is_none() && !optional {
