@@ -58,6 +58,11 @@ impl Causes {
         self.add("FieldValueInvalid", at, format!("Invalid value: {}", shown(value)), detail);
     }
 
+    /// A value that is shown like this is wrong.
+    pub fn invalid_shown(&mut self, at: &At, shown: &str, detail: &str) {
+        self.add("FieldValueInvalid", at, format!("Invalid value: {shown}"), detail);
+    }
+
     /// A value is wrong for each of these reasons.
     pub fn invalid_each(&mut self, at: &At, value: &str, details: Vec<String>) {
         for detail in details {
@@ -67,14 +72,24 @@ impl Causes {
 
     /// Not one of the values there are.
     pub fn unsupported(&mut self, at: &At, value: &Value, supported: &[&str]) {
+        self.unsupported_shown(at, &shown(value), supported);
+    }
+
+    /// A value that is shown like this is not one of those there are.
+    pub fn unsupported_shown(&mut self, at: &At, shown: &str, supported: &[&str]) {
         let supported: Vec<String> = supported.iter().map(|value| quoted(value)).collect();
         let detail = format!("supported values: {}", supported.join(", "));
-        self.add("FieldValueNotSupported", at, format!("Unsupported value: {}", shown(value)), &detail);
+        self.add("FieldValueNotSupported", at, format!("Unsupported value: {shown}"), &detail);
     }
 
     /// Not allowed here.
     pub fn forbidden(&mut self, at: &At, detail: &str) {
         self.add("FieldValueForbidden", at, "Forbidden".to_owned(), detail);
+    }
+
+    /// There already, shown like this, for this reason.
+    pub fn duplicate_shown(&mut self, at: &At, shown: &str, detail: &str) {
+        self.add("FieldValueDuplicate", at, format!("Duplicate value: {shown}"), detail);
     }
 
     /// There already.
@@ -85,6 +100,11 @@ impl Causes {
     /// Named, but not there.
     pub fn not_found(&mut self, at: &At, value: &Value) {
         self.add("FieldValueNotFound", at, format!("Not found: {}", shown(value)), "");
+    }
+
+    /// Named, but not there, for this reason.
+    pub fn not_found_because(&mut self, at: &At, value: &Value, detail: &str) {
+        self.add("FieldValueNotFound", at, format!("Not found: {}", shown(value)), detail);
     }
 
     /// More bytes than there may be.
@@ -156,7 +176,11 @@ impl Extend<Cause> for Causes {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        other => other.to_string(),
+        // As Go writes JSON: fit to stand in HTML.
+        other => {
+            let json = other.to_string();
+            json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+        }
     }
 }
 

@@ -46,7 +46,7 @@ fn set(spec: &mut Value, field: &str, resource: &str, amount: Quantity) {
 }
 
 /// What the containers ask for together: those that run side by side, or the one that runs before them, if that is more.
-fn sums(spec: &Value, field: &str) -> Vec<(String, Quantity)> {
+pub(super) fn sums(spec: &Value, field: &str) -> Vec<(String, Quantity)> {
     let mut sums: std::collections::BTreeMap<String, Quantity> = std::collections::BTreeMap::new();
     let amounts = |container: &Value| {
         let amounts = entries(at(container, &["resources"]), field);

@@ -7,11 +7,14 @@ mod access;
 mod admit;
 mod causes;
 mod defaults;
+mod formats;
 mod levels;
+mod metadata;
 mod prepare;
 mod quantity;
 mod select;
 mod service;
+mod validate;
 mod wire;
 
 use jiff::Timestamp;
@@ -19,11 +22,15 @@ use serde_json::Value;
 
 pub use admit::{Context, Forbidden, admit, topology_labels};
 pub use causes::{At, Causes, quoted};
+pub use formats::NameRule;
+pub use metadata::{validate_common_update, validate_metadata, validate_metadata_update};
 pub use prepare::keep_metadata;
 pub use quantity::{Quantity, QuantityError};
 pub use select::{UnknownField, check_field, selectable};
 pub use service::{Taken, allocate};
 pub use wire::Misread;
+
+use crate::refusal::Cause;
 
 /// A group (empty for the core) and a kind.
 pub type GroupKind<'a> = (&'a str, &'a str);
@@ -59,6 +66,39 @@ pub fn prepare_update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
 /// Prepares an object whose status is updated: the rest stays as it was.
 pub fn prepare_status_update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
     settled(of, new, |new| prepare::update_status(of, new, old));
+}
+
+/// Prepares a namespace whose finalizers are updated: the status stays as it was.
+pub fn prepare_finalize(new: &mut Value, old: &Value) {
+    settled(("", "Namespace"), new, |new| prepare::finalize(new, old));
+}
+
+/// What is wrong with an object that is created.
+pub fn validate_create(of: GroupKind<'_>, object: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    validate::create(of, object, &mut causes);
+    causes.into()
+}
+
+/// What is wrong with an object that is updated.
+pub fn validate_update(of: GroupKind<'_>, new: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    validate::update(of, new, old, &mut causes);
+    causes.into()
+}
+
+/// What is wrong with an object whose status is updated.
+pub fn validate_status_update(of: GroupKind<'_>, new: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    validate::update_status(of, new, old, &mut causes);
+    causes.into()
+}
+
+/// What is wrong with a namespace whose finalizers are updated.
+pub fn validate_finalize(new: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    validate::finalize(new, old, &mut causes);
+    causes.into()
 }
 
 /// Changes an object, which is written as Go writes it before and after. What cannot be read is left as it is.

@@ -122,6 +122,13 @@ pub(super) fn update_status(of: GroupKind<'_>, new: &mut Value, old: &Value) {
     keep_metadata(new, old);
 }
 
+/// Prepares a namespace whose finalizers are updated.
+pub(super) fn finalize(new: &mut Value, old: &Value) {
+    keep(made(new, "metadata"), "generation", at(old, &["metadata"]));
+    keep(new, "status", old);
+    keep_metadata(new, old);
+}
+
 /// What no update changes of the metadata, of built-in kinds and others: the creation, the deletion that has begun,
 /// and the identity, where the update does not name it.
 pub fn keep_metadata(new: &mut Value, old: &Value) {
