@@ -5,12 +5,16 @@
 //! is a digest of the store, and one that starts anew wishes the same.
 
 mod collector;
+mod digest;
 mod driver;
+mod due;
 mod feed;
 mod quantity;
 mod read;
+mod replicaset;
 mod scheduler;
 mod selector;
+mod share;
 mod taints;
 #[cfg(test)]
 mod testing;
@@ -18,6 +22,7 @@ mod wish;
 
 pub use collector::GarbageCollector;
 pub use driver::Controllers;
+pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;
 pub use wish::{Event, Propagation, Turn, Wish};
 
