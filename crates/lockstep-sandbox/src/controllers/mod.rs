@@ -5,6 +5,7 @@
 //! is a digest of the store, and one that starts anew wishes the same.
 
 mod collector;
+mod deployment;
 mod digest;
 mod driver;
 mod due;
@@ -21,6 +22,7 @@ mod testing;
 mod wish;
 
 pub use collector::GarbageCollector;
+pub use deployment::Deployments;
 pub use driver::Controllers;
 pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;
