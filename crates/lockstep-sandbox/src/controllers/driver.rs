@@ -6,6 +6,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::collector::GarbageCollector;
+use super::deployment::Deployments;
+use super::replicaset::ReplicaSets;
 use super::scheduler::Scheduler;
 use super::wish::{Turn, Wish};
 use super::{Controller, Kinds};
@@ -24,8 +26,12 @@ pub struct Controllers {
 impl Controllers {
     /// All there are.
     pub fn all(kinds: Arc<dyn Kinds>) -> Self {
-        let all: Vec<Box<dyn Controller>> =
-            vec![Box::new(Scheduler::default()), Box::new(GarbageCollector::new(kinds))];
+        let all: Vec<Box<dyn Controller>> = vec![
+            Box::new(Deployments::default()),
+            Box::new(ReplicaSets::default()),
+            Box::new(Scheduler::default()),
+            Box::new(GarbageCollector::new(kinds)),
+        ];
         Self { all, off: BTreeSet::new() }
     }
 

@@ -5,19 +5,26 @@
 //! is a digest of the store, and one that starts anew wishes the same.
 
 mod collector;
+mod deployment;
+mod digest;
 mod driver;
+mod due;
 mod feed;
 mod quantity;
 mod read;
+mod replicaset;
 mod scheduler;
 mod selector;
+mod share;
 mod taints;
 #[cfg(test)]
 mod testing;
 mod wish;
 
 pub use collector::GarbageCollector;
+pub use deployment::Deployments;
 pub use driver::Controllers;
+pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;
 pub use wish::{Event, Propagation, Turn, Wish};
 
