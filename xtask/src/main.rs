@@ -1,6 +1,7 @@
 //! Chores of the project: `cargo xtask <chore>`.
 
 mod crdgen;
+mod facts;
 mod figures;
 
 use std::time::Duration;
@@ -39,6 +40,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write what the embedded cluster knows about Kubernetes, taken from a real one, to crates/lockstep-sandbox/facts.
+    Facts,
     /// Start a cluster with nodes and keep it until Ctrl-C.
     Cluster {
         /// How many nodes it has.
@@ -85,6 +88,7 @@ async fn main() -> Result<()> {
         }
         Chore::Crdgen { check: false } => crdgen::write(),
         Chore::Crdgen { check: true } => crdgen::check(),
+        Chore::Facts => facts::write().await,
         Chore::Cluster { nodes, gpus, node_grace, gangs } => {
             let group = NodeGroup::new("node", nodes);
             let group =
