@@ -114,6 +114,16 @@ pub fn built_in() -> Vec<Kind> {
     kinds
 }
 
+/// Whether objects of a built-in kind lie in namespaces. Kinds nobody knows do.
+pub fn is_namespaced(group: &str, kind: &str) -> bool {
+    static WIDE: std::sync::OnceLock<Vec<(String, Arc<str>)>> = std::sync::OnceLock::new();
+    let wide = WIDE.get_or_init(|| {
+        let wide = built_in().into_iter().filter(|kind| !kind.namespaced);
+        wide.map(|kind| (kind.of.group, kind.kind)).collect()
+    });
+    !wide.iter().any(|(known, name)| known == group && **name == *kind)
+}
+
 /// The shapes of the built-in kinds. Reading them takes a while, so it is done once.
 pub fn built_in_shapes() -> Arc<Shapes> {
     static READ: std::sync::OnceLock<Arc<Shapes>> = std::sync::OnceLock::new();

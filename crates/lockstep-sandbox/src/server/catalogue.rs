@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use super::shim as definition;
+use crate::definition::{Definition, Version};
 use crate::kinds::{self, Kind};
 use crate::path::GroupVersion;
 use crate::store::Key;
 
-use super::custom::{Custom, Version};
+use super::custom;
 
 /// Where definitions lie.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
@@ -21,7 +20,7 @@ pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8
 pub struct Catalogue {
     kinds: BTreeMap<(GroupVersion, Arc<str>), Arc<Kind>>,
     /// By the name of the definition.
-    defined: BTreeMap<String, Arc<Custom>>,
+    defined: BTreeMap<String, Arc<Definition>>,
     /// How often kinds have come or gone.
     generation: u64,
 }
@@ -93,7 +92,7 @@ impl Catalogue {
     }
 
     /// A custom kind, in all its versions.
-    pub fn custom_kind(&self, kind: &Kind) -> Option<&Arc<Custom>> {
+    pub fn custom_kind(&self, kind: &Kind) -> Option<&Arc<Definition>> {
         if kind.schema.is_some() {
             return None;
         }
@@ -105,28 +104,18 @@ impl Catalogue {
         self.generation
     }
 
-    /// What stands in the status of a definition that was accepted.
-    pub(crate) fn definition_status(&self, crd: &Value, now: Timestamp) -> Value {
-        let others: Vec<Value> = self
-            .defined
-            .iter()
-            .filter(|(name, custom)| {
-                crd["metadata"]["name"] != name.as_str() && crd["spec"]["group"] == custom.group.as_str()
-            })
-            .map(|(_, custom)| custom.names.clone())
-            .collect();
-        definition::status(crd, &others, now)
-    }
-
     /// Serves what is defined. What cannot be read is not served; it was refused when it was written.
     pub(crate) fn define(&mut self, crd: &Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         self.forget(&name);
-        let custom = Custom::read(crd);
-        for kind in custom.kinds() {
+        if !is_established(crd) {
+            return;
+        }
+        let definition = Definition::read_sound(crd);
+        for kind in custom::kinds(&definition) {
             self.kinds.insert((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind));
         }
-        self.defined.insert(name, Arc::new(custom));
+        self.defined.insert(name, Arc::new(definition));
     }
 
     /// Serves it no longer.
@@ -137,4 +126,12 @@ impl Catalogue {
             kind.schema.is_some() || format!("{plural}.{}", of.group) != name
         });
     }
+}
+
+/// Its names were accepted, so its objects are served.
+fn is_established(crd: &Value) -> bool {
+    let conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
+    conditions
+        .filter(|condition| condition["type"] == "Established")
+        .any(|condition| condition["status"] == "True")
 }

@@ -8,7 +8,7 @@ pub mod admission;
 mod catalogue;
 mod convert;
 mod create;
-pub mod custom;
+mod custom;
 mod decode;
 mod delete;
 mod discovery;

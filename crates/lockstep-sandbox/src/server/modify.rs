@@ -16,14 +16,6 @@ use super::render::{Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, catalogue};
 
-/// What an update makes of an object.
-pub(crate) struct Update {
-    /// The object, with its managed fields.
-    pub object: Value,
-    /// It was not there.
-    pub created: bool,
-}
-
 impl Turn<'_> {
     pub(super) fn replace(&mut self, target: &Target) -> Step<Response> {
         let look = Look::of(&target.kind, self.request)?;
@@ -78,6 +70,10 @@ impl Turn<'_> {
             dry_run: writes.dry_run,
         };
         let mut object = object;
+        let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if version.is_empty() && target.kind.schema.is_some() {
+            object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        }
         self.admit(target, &mut object, Some(live))?;
         let mut object = self.mutated(&question(&object))?;
         let mut causes = self.allocate(target, &mut object, Some(live));

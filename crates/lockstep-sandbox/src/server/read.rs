@@ -70,7 +70,7 @@ fn check_field(kind: &Kind, catalogue: &Catalogue, field: &str) -> Result<(), Re
         return builtin::check_field(of, field).map_err(|unknown| Refusal::bad_request(unknown.to_string()));
     };
     let always = ["metadata.name", "metadata.namespace"];
-    if always.contains(&field) || version.selectable.iter().any(|known| known == field) {
+    if always.contains(&field) || version.selectable.iter().any(|known| known.trim_start_matches('.') == field) {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("field label not supported: {field}")))

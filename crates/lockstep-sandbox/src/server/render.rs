@@ -258,7 +258,7 @@ impl Look {
 
     fn columns(&self, catalogue: &Catalogue) -> Columns {
         match catalogue.custom(&self.kind) {
-            Some(version) => Columns::custom(&version.columns),
+            Some(version) => Columns::custom(&super::custom::columns(version)),
             None => Columns::built_in(&self.kind.of.group, &self.kind.plural),
         }
     }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::builtin::{self, Context, GroupKind, Taken};
-use super::shim as definition;
+use crate::builtin::{self, Causes, Context, GroupKind, NameRule, Taken};
+use crate::definition::{self, Definition};
 use crate::fields::Fields;
 use crate::kinds::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::store::Key;
 
 use super::routes::Target;
-use super::{Step, Turn, catalogue};
+use super::{Step, Turn, catalogue, custom};
 
 /// Group and kind.
 fn of(kind: &Kind) -> GroupKind<'_> {
@@ -36,12 +36,12 @@ impl Turn<'_> {
     pub(super) fn prune(&self, object: &mut Value, kind: &Kind) -> Vec<String> {
         match (&kind.schema, self.server.catalogue.custom(kind)) {
             (Some(schema), _) => {
-                let found = definition::unknown_fields(object, schema);
+                let found = super::shim::unknown_fields(object, schema);
                 // What cannot be read was refused before.
                 let _ = builtin::decode(of(kind), object);
                 found
             }
-            (None, Some(version)) => version.prune(object),
+            (None, Some(version)) => custom::prune(version, object),
             (None, None) => Vec::new(),
         }
     }
@@ -51,7 +51,7 @@ impl Turn<'_> {
         match (&kind.schema, self.server.catalogue.custom(kind)) {
             (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => definition::set_defaults(object),
             (Some(_), _) => builtin::set_defaults(of(kind), object),
-            (None, Some(version)) => version.set_defaults(object),
+            (None, Some(version)) => version.schema.set_defaults(object),
             (None, None) => {}
         }
     }
@@ -109,10 +109,10 @@ impl Turn<'_> {
         match (&kind.schema, self.server.catalogue.custom(kind)) {
             (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => {
                 object["metadata"]["generation"] = Value::from(1);
-                object["status"] = self.server.catalogue.definition_status(object, self.now);
+                object["status"] = self.standing(object);
             }
             (Some(_), _) => builtin::prepare_create(of(kind), object, self.now),
-            (None, Some(version)) => version.prepare_create(object),
+            (None, Some(version)) => custom::prepare_create(version, object),
             (None, None) => {}
         }
     }
@@ -126,8 +126,8 @@ impl Turn<'_> {
             }
             (Some(_), _) if status => builtin::prepare_status_update(of(kind), object, live),
             (Some(_), _) => builtin::prepare_update(of(kind), object, live),
-            (None, Some(version)) if status => version.prepare_status_update(object, live),
-            (None, Some(version)) => version.prepare_update(object, live),
+            (None, Some(_)) if status => custom::prepare_status_update(object, live),
+            (None, Some(version)) => custom::prepare_update(version, object, live),
             (None, None) => {}
         }
         if kind.schema.is_none() || &*kind.resource == catalogue::DEFINITIONS {
@@ -145,26 +145,34 @@ impl Turn<'_> {
         object["metadata"]["generation"] = Value::from(generation + u64::from(changed));
         object["status"] = live["status"].clone();
         if changed {
-            let fresh = self.server.catalogue.definition_status(object, self.now);
-            object["status"]["acceptedNames"] = fresh["acceptedNames"].clone();
-            let mut versions = live["status"]["storedVersions"].as_array().cloned().unwrap_or_default();
-            for version in fresh["storedVersions"].as_array().into_iter().flatten() {
-                if !versions.contains(version) {
-                    versions.push(version.clone());
-                }
-            }
-            object["status"]["storedVersions"] = Value::from(versions);
+            object["status"] = self.standing(object);
         }
+    }
+
+    /// How a definition stands among the others.
+    fn standing(&self, crd: &Value) -> Value {
+        let resource: Arc<str> = Arc::from(catalogue::DEFINITIONS);
+        let all = self.server.store.list(&resource, None);
+        let others: Vec<&Value> = all
+            .map(|(_, other)| &**other)
+            .filter(|other| other["metadata"]["name"] != crd["metadata"]["name"])
+            .collect();
+        definition::status(crd, &others, self.now)
     }
 
     pub(super) fn wrong_at_creation(&self, target: &Target, object: &Value) -> Vec<Cause> {
         let kind = &target.kind;
         match (&kind.schema, self.server.catalogue.custom(kind)) {
-            (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => definition::validate(object, None),
-            (Some(_), _) => definition::validate_create(of(kind), object),
+            (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => {
+                Definition::read(object).err().unwrap_or_default()
+            }
+            (Some(_), _) => builtin::validate_create(of(kind), object),
             (None, Some(version)) => {
-                let mut causes = definition::validate_metadata(&object["metadata"], kind.namespaced, None);
-                causes.extend(version.schema.validate(object, None));
+                let mut causes = Causes::default();
+                let metadata = &object["metadata"];
+                builtin::validate_metadata(metadata, kind.namespaced, NameRule::Subdomain, &mut causes);
+                let mut causes = Vec::from(causes);
+                causes.extend(version.validate(object, None));
                 causes
             }
             (None, None) => Vec::new(),
@@ -175,17 +183,19 @@ impl Turn<'_> {
         let kind = &target.kind;
         let status = target.subresource.as_deref() == Some("status");
         match (&kind.schema, self.server.catalogue.custom(kind)) {
-            (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => {
-                if status { Vec::new() } else { definition::validate(object, Some(live)) }
-            }
-            (Some(_), _) if status => definition::validate_update(of(kind), object, live),
-            (Some(_), _) => definition::validate_update(of(kind), object, live),
+            (Some(_), _) if &*kind.resource == catalogue::DEFINITIONS => match status {
+                true => Vec::new(),
+                false => Definition::read_update(object, live).err().unwrap_or_default(),
+            },
+            (Some(_), _) if status => builtin::validate_status_update(of(kind), object, live),
+            (Some(_), _) => builtin::validate_update(of(kind), object, live),
             (None, Some(version)) => {
-                let old = Some(&live["metadata"]);
-                let mut causes = definition::validate_metadata(&object["metadata"], kind.namespaced, old);
+                let mut causes = Causes::default();
+                builtin::validate_common_update(object, live, kind.namespaced, &mut causes);
+                let mut causes = Vec::from(causes);
                 causes.extend(match status {
-                    true => version.schema.validate_status(object, live),
-                    false => version.schema.validate(object, Some(live)),
+                    true => version.validate_status(object, live),
+                    false => version.validate(object, Some(live)),
                 });
                 causes
             }

@@ -31,8 +31,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const SCHEDULING: &str = "scheduling.k8s.io";
 
 fn namespaced((group, kind): GroupKind<'_>) -> bool {
-    let known = crate::kinds::BUILT_IN.iter().find(|known| (known.group, known.kind) == (group, kind));
-    known.is_none_or(|known| known.namespaced)
+    crate::kinds::is_namespaced(group, kind)
 }
 
 /// What is wrong with an object that is created.

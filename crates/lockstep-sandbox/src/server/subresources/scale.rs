@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::patch;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Writes;
-use crate::server::custom::ScalePaths;
 use crate::server::create::text;
 use crate::server::modify::owners;
 use crate::server::render::{Body, Response};
@@ -41,11 +40,16 @@ impl Turn<'_> {
     }
 
     fn scale_paths(&self, target: &Target) -> ScalePaths {
-        let custom = self.server.catalogue.custom(&target.kind).and_then(|version| version.scale.clone());
-        custom.unwrap_or_else(|| {
-            let path = |parts: [&str; 2]| parts.map(str::to_owned).to_vec();
-            ScalePaths { wished: path(["spec", "replicas"]), found: path(["status", "replicas"]), selector: None }
-        })
+        let path = |text: &str| text.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let scale = self.server.catalogue.custom(&target.kind).and_then(|version| version.scale.as_ref());
+        match scale {
+            Some(scale) => ScalePaths {
+                wished: path(&scale.spec_replicas),
+                found: path(&scale.status_replicas),
+                selector: scale.label_selector.as_deref().map(path),
+            },
+            None => ScalePaths { wished: path("spec.replicas"), found: path("status.replicas"), selector: None },
+        }
     }
 
     fn patched_scale(&self, now: &Value) -> Result<Value, Refusal> {
@@ -77,6 +81,14 @@ impl Turn<'_> {
         }
         Ok(())
     }
+}
+
+/// Where the numbers of a scale lie.
+struct ScalePaths {
+    wished: Vec<String>,
+    found: Vec<String>,
+    /// The selector, as a text; nothing where it is a structure in the spec.
+    selector: Option<Vec<String>>,
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> &'a Value {
