@@ -6,6 +6,7 @@ pub mod apply;
 pub mod builtin;
 pub mod cel;
 pub mod controllers;
+pub mod decoding;
 pub mod definition;
 pub mod facts;
 pub mod fields;
