@@ -1,0 +1,46 @@
+//! What the last key did, how to reach the cluster, and the keys.
+
+use ratatui::text::{Line, Span};
+
+use super::Canvas;
+use super::help::KEYS;
+use super::scene::{Said, Scene, Tone};
+use super::text::{fit, span, wrap};
+
+/// The lines at the bottom; the command that was said may take up to `most` of them.
+pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let mut lines = vec![canvas.title("Keys", Vec::new())];
+    match &scene.said {
+        Some(said) => lines.extend(said_lines(said, canvas, most.max(1))),
+        None => lines.push(fit(Line::from(span(" r rolls the set to a new version", theme.quiet())), canvas.width)),
+    }
+    lines.push(fit(Line::from(span(format!(" {}", scene.access), theme.quiet())), canvas.width));
+    lines.push(fit(keys(canvas), canvas.width));
+    lines
+}
+
+fn said_lines(said: &Said, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let mut lines = vec![fit(Line::from(span(format!(" {}", said.text), theme.tone(said.tone))), canvas.width)];
+    let Some(command) = &said.command else { return lines };
+    let wrapped = wrap(&format!("$ {command}"), canvas.width.saturating_sub(2));
+    let whole = wrapped.len() <= most;
+    for (at, part) in wrapped.into_iter().take(most).enumerate() {
+        let text = if !whole && at + 1 == most { format!(" {part} …") } else { format!(" {part}") };
+        lines.push(fit(Line::from(span(text, theme.tone(Tone::Quiet))), canvas.width));
+    }
+    lines
+}
+
+fn keys(canvas: Canvas) -> Line<'static> {
+    let shown = || KEYS.iter().filter(|key| !key.word.is_empty());
+    let tight: usize = shown().map(|key| key.key.len() + key.word.len() + 2).sum();
+    let gap = if tight + shown().count() <= canvas.width { "  " } else { " " };
+    let mut spans = vec![Span::raw(" ")];
+    for key in shown() {
+        spans.push(span(key.key, canvas.theme.strong()));
+        spans.push(span(format!(" {}{gap}", key.word), canvas.theme.quiet()));
+    }
+    Line::from(spans)
+}
