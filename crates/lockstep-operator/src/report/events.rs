@@ -85,11 +85,12 @@ fn note_groups(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mu
 
 fn note_steps(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
     for rule in &after.rollout.coordination {
-        let (Some(step), Some(of)) = (rule.step, rule.of) else { continue };
+        let Some(step) = rule.step else { continue };
         let earlier =
             before.rollout.coordination.iter().find(|it| it.rule == rule.rule && it.group == rule.group);
         if earlier.and_then(|earlier| earlier.step) != Some(step) {
-            let message = format!("group {}, {} step {step}/{of}: {}", rule.group, rule.rule, rule.text);
+            // The text itself says which step of how many.
+            let message = format!("group {}, {}: {}", rule.group, rule.rule, rule.text);
             notes.push(Note { warning: false, reason: "Step".into(), message });
         }
     }
@@ -120,5 +121,31 @@ fn note_restarts(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &
             let message = format!("{} is restarted as a whole, {} in a row", restart.what, restart.count);
             notes.push(Note { warning: true, reason: "Restarted".into(), message });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_api::status::{CoordinationStatus, RolloutStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_step_is_told_when_it_begins_and_counted_once() {
+        let at = |step: u32, text: &str| {
+            let rule = CoordinationStatus {
+                group: 1,
+                rule: "canary".to_owned(),
+                step: Some(step),
+                of: Some(3),
+                text: text.to_owned(),
+            };
+            let rollout = RolloutStatus { coordination: vec![rule], ..RolloutStatus::default() };
+            LockstepSetStatus { rollout, ..LockstepSetStatus::default() }
+        };
+        let (first, pause) = (at(1, "step 1/3: decode 0 of 1 updated and ready"), at(2, "step 2/3: pause"));
+        let told = |before, after| notes(before, after).into_iter().map(|note| note.message).collect::<Vec<_>>();
+        assert_eq!(told(&first, &pause), ["group 1, canary: step 2/3: pause"]);
+        assert!(told(&pause, &pause).is_empty());
     }
 }
