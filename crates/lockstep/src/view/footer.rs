@@ -10,12 +10,11 @@ use super::text::{fit, span, wrap};
 /// The lines at the bottom; the command that was said may take up to `most` of them.
 pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     let theme = canvas.theme;
-    let mut lines = vec![canvas.title("Keys", Vec::new())];
+    let mut lines = vec![canvas.title(&scene.access, Vec::new())];
     match &scene.said {
-        Some(said) => lines.extend(said_lines(said, canvas, most.max(1))),
+        Some(said) => lines.extend(said_lines(said, canvas, if said.is_old { 1 } else { most.max(1) })),
         None => lines.push(fit(Line::from(span(" r rolls the set to a new version", theme.quiet())), canvas.width)),
     }
-    lines.push(fit(Line::from(span(format!(" {}", scene.access), theme.quiet())), canvas.width));
     lines.push(fit(keys(canvas), canvas.width));
     lines
 }

@@ -44,18 +44,19 @@ fn numbers(set: &SetScene, canvas: Canvas) -> Line<'static> {
     let mut said = format!(" {groups}: {} updated, {} ready", set.groups_updated, set.groups_ready);
     if !set.in_update.is_empty() {
         let which: Vec<String> = set.in_update.iter().map(ToString::to_string).collect();
-        said += &format!(", {} in update", words::list(&which));
+        said += &format!(", in update: {}", words::list(&which));
     }
-    let mut spans = vec![Span::raw(said), Span::raw("   ")];
+    let mut spans = vec![Span::raw(said), Span::raw("  ")];
     for (name, holds) in &set.conditions {
-        let tone = match (name.as_str(), holds) {
-            ("Ready", true) => Tone::Good,
-            ("Stalled", true) => Tone::Bad,
-            (_, true) => Tone::Warn,
-            (_, false) => Tone::Quiet,
+        let (tone, text) = match (name.as_str(), holds) {
+            ("Ready", true) => (Tone::Good, name.clone()),
+            ("Ready", false) => (Tone::Quiet, "not Ready".to_owned()),
+            ("Stalled", true) => (Tone::Bad, name.clone()),
+            (_, true) => (Tone::Warn, name.clone()),
+            // What does not hold and is not wished for needs no word.
+            (_, false) => continue,
         };
-        let word = if *holds { "yes" } else { "no" };
-        spans.push(span(format!("{name} {word}  "), theme.tone(tone)));
+        spans.push(span(format!(" {text} "), theme.tone(tone)));
     }
     Line::from(spans)
 }

@@ -62,7 +62,7 @@ pub fn draw(frame: &mut Frame<'_>, scene: &Scene, theme: Theme) {
     }
     let canvas = Canvas { width: usize::from(area.width), theme };
     let header = header::lines(scene, canvas);
-    let footer = footer::lines(scene, canvas, usize::from(area.height) / 6);
+    let footer = footer::lines(scene, canvas, usize::from(area.height) / 8);
     let rows = usize::from(area.height).saturating_sub(header.len() + footer.len());
     let middle = if scene.help { help::lines(canvas, rows) } else { sections(scene, canvas, rows) };
     let top = middle_top(&header, area);
@@ -89,15 +89,16 @@ fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
         return lines;
     };
     let wants = [
-        Want { least: 3, most: roles::rows(set) },
-        Want { least: 4, most: rollout::rows(set, canvas) },
-        Want { least: 3, most: 1 + scene.nodes.len() },
-        Want { least: 3, most: 1 + scene.events.len() },
+        Want { least: 5, most: roles::rows(set) },
+        Want { least: 4, most: 1 + scene.nodes.len() },
+        Want { least: 5, most: rollout::rows(set, canvas) },
+        Want { least: 2, most: 1 + scene.events.len() },
     ];
+    // The nodes stand below the rollout, and are served before it: they take what they take and no more.
     let given = share(rows, &wants);
     let mut lines = roles::lines(set, canvas, given[0]);
-    lines.extend(rollout::lines(set, canvas, given[1]));
-    lines.extend(nodes::lines(scene, canvas, given[2]));
+    lines.extend(rollout::lines(set, canvas, given[2]));
+    lines.extend(nodes::lines(scene, canvas, given[1]));
     lines.extend(history::lines(scene, canvas, given[3]));
     lines
 }

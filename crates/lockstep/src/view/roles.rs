@@ -10,7 +10,7 @@ use super::theme::{Theme, sign};
 /// The widest name of a role or group.
 const NAME: usize = 16;
 /// The widest an instance is drawn.
-const WIDEST: usize = 5;
+const WIDEST: usize = 8;
 
 /// How many rows it can fill.
 pub fn rows(set: &SetScene) -> usize {
@@ -191,7 +191,7 @@ mod tests {
         use State::*;
         for (instances, beyond, columns, text) in [
             (&[New, Coming, Old][..], &[][..], 15, "████ ▒▒▒▒ ░░░░ "),
-            (&[New, Missing], &[], 99, "████ ···· "),
+            (&[New, Missing], &[], 99, "███████ ······· "),
             (&[Leaving, Broken, Old], &[], 6, "××!!░░"),
             (&[New, Old], &[Coming], 11, "██ ░░ ┃ ▒▒ "),
             (&[New, New, New, Old], &[], 2, "█░"),

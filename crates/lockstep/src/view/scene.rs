@@ -179,4 +179,6 @@ pub struct Said {
     pub text: String,
     /// The command that does the same.
     pub command: Option<String>,
+    /// It was some time ago, and may take less room.
+    pub is_old: bool,
 }

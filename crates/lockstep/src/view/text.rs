@@ -76,8 +76,8 @@ pub fn ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, columns: usize)
     fit(line, columns)
 }
 
-/// A text in lines of at most so many columns, broken at spaces. What follows a break stands two columns
-/// further in than its line.
+/// A text in lines of at most so many columns, broken at spaces, and inside of words that are longer than a
+/// line. What follows a break stands two columns further in than its line.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.lines().flat_map(|line| wrap_line(line, columns)).collect()
 }
@@ -95,6 +95,17 @@ fn wrap_line(line: &str, columns: usize) -> Vec<String> {
         }
         if !empty {
             here.push(' ');
+        }
+        let mut word = word;
+        while width(&here) + width(word) > columns {
+            let fits = head(word, columns.saturating_sub(width(&here)));
+            // Where not even one sign fits, nothing ever will.
+            if fits.is_empty() {
+                break;
+            }
+            here.push_str(fits);
+            word = &word[fits.len()..];
+            lines.push(std::mem::replace(&mut here, " ".repeat(indent + 2)));
         }
         here.push_str(word);
         empty = false;
@@ -148,7 +159,9 @@ mod tests {
     #[test]
     fn wrapped_lines_stand_further_in() {
         assert_eq!(wrap("a bb\n  cc dd ee", 7), ["a bb", "  cc dd", "    ee"]);
-        assert_eq!(wrap("unbreakable", 5), ["unbr…"]);
+        assert_eq!(wrap("unbreakable", 5), ["unbre", "  aka", "  ble"]);
+        assert_eq!(wrap("to unbreakable", 6), ["to", "  unbr", "  eaka", "  ble"]);
+        assert_eq!(wrap("模型", 1), ["…"]);
         assert_eq!(wrap("", 5), Vec::<String>::new());
     }
 }

@@ -77,8 +77,8 @@ pub async fn perform(deed: Deed, stage: Stage) -> Outcome {
     let mut generation = None;
     let done = stage.act(deed, &mut command, &mut generation).await;
     let said = match done {
-        Ok(text) => Said { tone: Tone::Good, text, command },
-        Err(error) => Said { tone: Tone::Bad, text: format!("{error:#}"), command },
+        Ok(text) => Said { tone: Tone::Good, text, command, is_old: false },
+        Err(error) => Said { tone: Tone::Bad, text: format!("{error:#}"), command, is_old: false },
     };
     Outcome { deed, said, generation }
 }

@@ -68,6 +68,18 @@ fn hasten_template(template: &mut Value, speed: u32) {
     }
 }
 
+/// Starts sets: somebody's own are applied; a demo that is there already stays as it is.
+pub async fn start(client: &Client, sets: &[Value], own: bool) -> Result<()> {
+    let mut wanted = Vec::new();
+    for set in sets {
+        let (api, name) = api(client, set)?;
+        if own || api.get_opt(&name).await.map_err(plainly)?.is_none() {
+            wanted.push(set.clone());
+        }
+    }
+    apply(client, &wanted).await
+}
+
 /// Applies objects in their order.
 pub async fn apply(client: &Client, objects: &[Value]) -> Result<()> {
     let manager = PatchParams::apply(FIELD_MANAGER).force();

@@ -10,7 +10,7 @@ use lockstep_operator::report::{Note, notes};
 
 use super::world::World;
 use crate::input::live_set::LiveSet;
-use crate::show::{pod_state, progress};
+use crate::show::{pod_state, progress, words};
 use crate::view::scene::Tone;
 
 /// So much is remembered.
@@ -38,6 +38,8 @@ pub enum Kind {
     Progress,
     /// Somebody pressed a key.
     Deed,
+    /// Somebody pressed a key in vain.
+    Refusal,
 }
 
 /// Something that happened.
@@ -110,11 +112,16 @@ impl Journal {
 
     fn look_at_set(&mut self, set: &LiveSet, now: Time) {
         let seen = self.sets.remove(&key(set)).unwrap_or_default();
-        for note in notes(&seen.status, &set.status) {
-            let text = with_name(&set.name, &note.message);
+        for note in put_together(notes(&seen.status, &set.status)) {
+            let text = match phase_word(&note.reason) {
+                Some(word) => format!("{}: {word}: {}", set.name, note.message),
+                None => with_name(&set.name, &note.message),
+            };
             self.tell(Kind::Note, tone(&note), text, now);
         }
-        let line = progress::line(set, now);
+        // That the operator has not seen a change yet is over in a moment, and nobody's progress.
+        let overtaken = !set.is_seen() && !set.status.rollout.phase.is_empty();
+        let line = if overtaken { seen.line.clone() } else { progress::line(set, now) };
         if line != seen.line {
             self.tell(Kind::Progress, Tone::Plain, line.clone(), now);
         }
@@ -150,6 +157,41 @@ fn key(set: &LiveSet) -> (String, String) {
     (set.namespace.clone(), set.name.clone())
 }
 
+/// Notes that say the same of several things become one: `chat-1/decode-0 and chat-1/prefill-3: pause`.
+fn put_together(notes: Vec<Note>) -> Vec<Note> {
+    let mut whole: Vec<(Note, Vec<String>)> = Vec::new();
+    let begins = notes.iter().any(|note| note.reason == "RolloutStarted");
+    // What begins is on its way; that needs no word of its own.
+    for note in notes.into_iter().filter(|note| !(begins && note.reason == "Progressing")) {
+        let (what, said) = match note.message.split_once(": ") {
+            Some((what, said)) if what.contains('/') => (vec![what.to_owned()], said.to_owned()),
+            _ => (Vec::new(), note.message.clone()),
+        };
+        let note = Note { message: said, ..note };
+        match whole.iter_mut().find(|(known, about)| *known == note && !about.is_empty()) {
+            Some((_, about)) => about.extend(what),
+            None => whole.push((note, what)),
+        }
+    }
+    let joined = |(note, about): (Note, Vec<String>)| match about.is_empty() {
+        true => note,
+        false => Note { message: format!("{}: {}", words::list(&about), note.message), ..note },
+    };
+    whole.into_iter().map(joined).collect()
+}
+
+/// A phase that its message does not name.
+fn phase_word(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "Progressing" => "progressing",
+        "Paused" => "paused",
+        "Stalled" => "stalled",
+        "RollingBack" => "rolling back",
+        "RolledBack" => "rolled back",
+        _ => return None,
+    })
+}
+
 /// A message says which set it is about, once.
 fn with_name(name: &str, message: &str) -> String {
     if message.starts_with(name) { message.to_owned() } else { format!("{name}: {message}") }
@@ -161,5 +203,48 @@ fn tone(note: &Note) -> Tone {
         ("Stalled" | "RolledBack", _) => Tone::Bad,
         (_, true) => Tone::Warn,
         _ => Tone::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(reason: &str, message: &str) -> Note {
+        Note { warning: false, reason: reason.to_owned(), message: message.to_owned() }
+    }
+
+    #[test]
+    fn what_is_said_of_several_is_said_once() {
+        let told = put_together(vec![
+            note("RolloutStarted", "rolls to a41d0"),
+            note("Progressing", "on its way to a41d0"),
+            note("GroupOpened", "group 1 is being updated"),
+            note("PauseStep", "chat-1/decode-0: step 2/3: pause"),
+            note("PauseStep", "chat-1/prefill-3: step 2/3: pause"),
+            note("PauseStep", "chat-0/decode-0: step 1/3: pause"),
+            note("Other", "chat-1/router-0: step 2/3: pause"),
+        ]);
+        let told: Vec<&str> = told.iter().map(|note| note.message.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "rolls to a41d0",
+                "group 1 is being updated",
+                "chat-1/decode-0 and chat-1/prefill-3: step 2/3: pause",
+                "chat-0/decode-0: step 1/3: pause",
+                "chat-1/router-0: step 2/3: pause",
+            ]
+        );
+    }
+
+    #[test]
+    fn entries_are_counted_and_the_oldest_forgotten() {
+        let mut journal = Journal::default();
+        for n in 0..(MOST as u64 + 2) {
+            journal.tell(Kind::Note, Tone::Plain, n.to_string(), Time(n));
+        }
+        assert_eq!(journal.from(0).next().unwrap().number, 2);
+        assert_eq!(journal.from(MOST as u64 + 1).map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["501"]);
     }
 }

@@ -86,7 +86,7 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             serve_kinds(&running.client).await?;
         }
         let operator = (!args.no_operator).then(|| Operator::start(&running));
-        demo::apply(&running.client, &sets).await?;
+        demo::start(&running.client, &sets, !args.files.is_empty()).await?;
         let ended = show(args, &running, operator.as_ref(), screen).await;
         if let Some(operator) = operator {
             operator.stop().await?;
@@ -106,7 +106,7 @@ async fn show(
     screen: &mut Screen<'_>,
 ) -> Result<Exit> {
     let script = Script { roll: args.roll, until: args.until };
-    let session = Session::new(
+    let mut session = Session::new(
         running.client.clone(),
         running.nodes.clone(),
         access(running),
@@ -116,10 +116,17 @@ async fn show(
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };
     if args.plain || !stdout().is_terminal() {
         writeln!(screen.out, "{}", access(running))?;
-        return stage.play(&mut Plain::new(screen), session).await;
+        return stage.play(&mut Plain::new(screen), &mut session).await;
     }
-    let colour = Paint::for_stream(&stdout()).is_on();
-    stage.play(&mut Terminal::open(colour)?, session).await
+    let ended = {
+        let mut terminal = Terminal::open(Paint::for_stream(&stdout()).is_on())?;
+        stage.play(&mut terminal, &mut session).await
+    };
+    // On the screen they are broken into lines; here they can be copied.
+    if !session.commands().is_empty() {
+        writeln!(screen.out, "What you did, as commands:\n  {}", session.commands().join("\n  "))?;
+    }
+    ended
 }
 
 /// How to reach the cluster from another terminal.
@@ -145,7 +152,7 @@ struct Theatre<'a> {
 
 impl Theatre<'_> {
     /// Plays a session to its end.
-    async fn play(&self, face: &mut impl Face, mut session: Session) -> Result<Exit> {
+    async fn play(&self, face: &mut impl Face, session: &mut Session) -> Result<Exit> {
         let mut changes = watch_all(&self.running.client, self.running.scope.as_deref());
         let mut deeds = FuturesUnordered::new();
         let mut tick = interval(TICK);
@@ -153,7 +160,7 @@ impl Theatre<'_> {
         tokio::pin!(stop, limit, failed);
         let mut fresh = true;
         loop {
-            face.show(&session, now(), fresh)?;
+            face.show(session, now(), fresh)?;
             if let Some(exit) = session.end(now()) {
                 return Ok(exit);
             }
@@ -175,7 +182,7 @@ impl Theatre<'_> {
                 error = &mut failed => return Err(error),
             }
             if let Some(deed) = wanted
-                && let Some(stage) = session.stage()
+                && let Some(stage) = session.stage(now())
             {
                 deeds.push(perform(deed, stage));
             }

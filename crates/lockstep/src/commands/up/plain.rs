@@ -31,7 +31,7 @@ impl Face for Plain<'_, '_> {
             let time = since(entry.at.since(session.started()));
             writeln!(self.screen.out, "{time}  {}", entry.text)?;
             if let Some(command) = session.said().and_then(|said| said.command.as_ref())
-                && entry.kind == Kind::Deed
+                && matches!(entry.kind, Kind::Deed | Kind::Refusal)
             {
                 writeln!(self.screen.out, "{time}    $ {command}")?;
             }

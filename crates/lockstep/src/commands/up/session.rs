@@ -9,7 +9,7 @@ use anyhow::Result;
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use lockstep_api::label;
-use lockstep_core::time::Time;
+use lockstep_core::time::{Millis, Time};
 
 use super::args::Until;
 use super::cluster::NodeSwitch;
@@ -25,6 +25,9 @@ use crate::exit::Exit;
 use crate::input::live_set::LiveSet;
 use crate::show::progress::{self, Ended};
 use crate::view::scene::{EventScene, Said, Scene, Tone};
+
+/// After so long what was said takes less room.
+const SAID_LONG_AGO: Millis = Millis::seconds(20);
 
 /// What is asked for besides keys.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,6 +64,8 @@ pub struct Session {
     chosen: usize,
     help: bool,
     said: Option<Said>,
+    said_at: Time,
+    commands: Vec<String>,
 }
 
 impl Session {
@@ -85,6 +90,8 @@ impl Session {
             chosen: 0,
             help: false,
             said: None,
+            said_at: started,
+            commands: Vec::new(),
         }
     }
 
@@ -126,10 +133,11 @@ impl Session {
     }
 
     /// Where a deed is to be done; says so, if it cannot be done at all.
-    pub fn stage(&mut self) -> Option<Stage> {
+    pub fn stage(&mut self, now: Time) -> Option<Stage> {
         let Some(set) = self.chosen_set() else {
             let text = "there is no set yet".to_owned();
-            self.said = Some(Said { tone: Tone::Bad, text, command: None });
+            self.said = Some(Said { tone: Tone::Bad, text, command: None, is_old: false });
+            self.said_at = now;
             return None;
         };
         Some(Stage {
@@ -156,7 +164,9 @@ impl Session {
     /// Remembers what came of a deed.
     pub fn done(&mut self, outcome: Outcome, now: Time) {
         let Outcome { deed, said, generation } = outcome;
-        self.journal.tell(Kind::Deed, said.tone, said.text.clone(), now);
+        self.commands.extend(said.command.clone().filter(|_| said.tone == Tone::Good));
+        let kind = if said.tone == Tone::Good { Kind::Deed } else { Kind::Refusal };
+        self.journal.tell(kind, said.tone, said.text.clone(), now);
         if self.rolled == Rolled::Begun && deed == Deed::Roll {
             let name = self.chosen_set().map(|set| set.name).unwrap_or_default();
             // One that was refused is tried again when all stand.
@@ -165,12 +175,17 @@ impl Session {
                 None => Rolled::Wanted,
             };
         }
-        self.said = Some(said);
+        (self.said, self.said_at) = (Some(said), now);
     }
 
     /// What the last key did.
     pub fn said(&self) -> Option<&Said> {
         self.said.as_ref()
+    }
+
+    /// The commands that do what was done.
+    pub fn commands(&self) -> &[String] {
+        &self.commands
     }
 
     /// What the script wants done now.
@@ -212,7 +227,7 @@ impl Session {
     /// What is on the screen.
     pub fn scene(&self, now: Time) -> Scene {
         let set = self.chosen_set();
-        let events = self.journal.from(0).filter(|entry| entry.kind != Kind::Progress);
+        let events = self.journal.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
         Scene {
             elapsed: now.since(self.started),
             sets: self.world.sets().into_iter().map(|set| set.name).collect(),
@@ -226,7 +241,7 @@ impl Session {
                     text: entry.text.clone(),
                 })
                 .collect(),
-            said: self.said.clone(),
+            said: self.said.clone().map(|said| Said { is_old: now.since(self.said_at) > SAID_LONG_AGO, ..said }),
             access: self.access.clone(),
             help: self.help,
         }
