@@ -1,5 +1,6 @@
 //! What the last key did, how to reach the cluster, and the keys.
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
@@ -13,7 +14,10 @@ pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     let mut lines = vec![canvas.title(&scene.access, Vec::new())];
     match &scene.said {
         Some(said) => lines.extend(said_lines(said, canvas, if said.is_old { 1 } else { most.max(1) })),
-        None => lines.push(fit(Line::from(span(" r rolls the set to a new version", theme.quiet())), canvas.width)),
+        None => {
+            let hint = if scene.set.is_some() { " r rolls the set to a new version" } else { "" };
+            lines.push(fit(Line::from(span(hint, theme.quiet())), canvas.width));
+        }
     }
     lines.push(fit(keys(canvas), canvas.width));
     lines
@@ -21,15 +25,22 @@ pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
 
 fn said_lines(said: &Said, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     let theme = canvas.theme;
-    let mut lines = vec![fit(Line::from(span(format!(" {}", said.text), theme.tone(said.tone))), canvas.width)];
-    let Some(command) = &said.command else { return lines };
-    let wrapped = wrap(&format!("$ {command}"), canvas.width.saturating_sub(2));
-    let whole = wrapped.len() <= most;
-    for (at, part) in wrapped.into_iter().take(most).enumerate() {
-        let text = if !whole && at + 1 == most { format!(" {part} …") } else { format!(" {part}") };
-        lines.push(fit(Line::from(span(text, theme.tone(Tone::Quiet))), canvas.width));
+    let mut lines = block(&said.text, canvas, most.min(2), theme.tone(said.tone));
+    if let Some(command) = &said.command {
+        lines.extend(block(&format!("$ {command}"), canvas, most, theme.tone(Tone::Quiet)));
     }
     lines
+}
+
+/// A text in at most so many lines.
+fn block(text: &str, canvas: Canvas, most: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = wrap(text, canvas.width.saturating_sub(2));
+    let whole = wrapped.len() <= most;
+    let line = |(at, part): (usize, String)| {
+        let text = if !whole && at + 1 == most { format!(" {part} …") } else { format!(" {part}") };
+        fit(Line::from(span(text, style)), canvas.width)
+    };
+    wrapped.into_iter().take(most).enumerate().map(line).collect()
 }
 
 fn keys(canvas: Canvas) -> Line<'static> {

@@ -1,6 +1,5 @@
 //! The terminal view of `lockstep up`: a pure function from a scene to a frame.
 
-
 mod footer;
 mod header;
 mod help;

@@ -151,9 +151,7 @@ fn bar(role: &RoleScene, columns: usize, theme: Theme) -> Vec<Span<'static>> {
 
 fn blocks(states: &[State], each: usize, theme: Theme) -> Vec<Span<'static>> {
     let gap = usize::from(each > 2);
-    let block = |state: &State| {
-        span(sign(*state).repeat(each - gap) + &" ".repeat(gap), theme.state(*state))
-    };
+    let block = |state: &State| span(sign(*state).repeat(each - gap) + &" ".repeat(gap), theme.state(*state));
     states.iter().map(block).collect()
 }
 
@@ -178,11 +176,8 @@ mod tests {
     use super::*;
 
     fn drawn(instances: &[State], beyond: &[State], columns: usize) -> String {
-        let role = RoleScene {
-            instances: instances.to_vec(),
-            beyond: beyond.to_vec(),
-            ..RoleScene::default()
-        };
+        let role =
+            RoleScene { instances: instances.to_vec(), beyond: beyond.to_vec(), ..RoleScene::default() };
         bar(&role, columns, Theme { colour: false }).iter().map(|span| span.content.clone()).collect()
     }
 

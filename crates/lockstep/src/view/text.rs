@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn a_line_is_cut_where_it_ends_and_keeps_its_styles() {
         let line = || Line::from(vec![Span::raw("abc"), Span::raw("def")]);
-        for (columns, is) in [(6, "abcdef"), (5, "abcd…"), (4, "abc…"), (3, "ab…"), (1, "…"), (0, "")] {
+        for (columns, is) in [(6, "abcdef"), (5, "abcd…"), (4, "abc…"), (3, "ab…"), (1, "…"), (0, "")]
+        {
             assert_eq!(fit(line(), columns).to_string(), is, "{columns}");
         }
     }

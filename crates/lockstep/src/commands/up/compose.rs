@@ -65,10 +65,12 @@ fn why(set: &LiveSet, world: &World, now: Time) -> String {
 
 /// The pods of a set.
 fn pods_of<'a>(set: &'a LiveSet, world: &'a World) -> impl Iterator<Item = &'a Pod> {
-    world.pods.objects.iter().filter(|((namespace, _), _)| *namespace == set.namespace).filter_map(|(_, pod)| {
-        let of = pod.labels().get(label::SET)?;
-        (*of == set.name).then_some(pod)
-    })
+    world.pods.objects.iter().filter(|((namespace, _), _)| *namespace == set.namespace).filter_map(
+        |(_, pod)| {
+            let of = pod.labels().get(label::SET)?;
+            (*of == set.name).then_some(pod)
+        },
+    )
 }
 
 fn roles(set: &LiveSet, world: &World) -> Vec<RoleScene> {
@@ -146,7 +148,10 @@ fn rule_text(rule: &Value) -> String {
     let skew = rule.get("rollingUpdate").or_else(|| rule.get("skew"));
     if let Some(skew) = skew {
         let most = &skew["maxSkew"];
-        parts.push(format!("skew of at most {}", most.as_str().map_or_else(|| most.to_string(), str::to_owned)));
+        parts.push(format!(
+            "skew of at most {}",
+            most.as_str().map_or_else(|| most.to_string(), str::to_owned)
+        ));
     }
     if let Some(steps) = rule["steps"].as_array() {
         parts.push(crate::show::words::count(steps.len() as u64, "step"));

@@ -201,13 +201,24 @@ mod tests {
     fn a_bad_image_is_mended_by_the_next_roll() {
         let mut versions = Versions::default();
         let bad = roll_badly(&spec(), "prefill", &mut versions);
-        assert_eq!((bad.roles.as_slice(), bad.images.as_slice()), (&["prefill".to_owned()][..], &["chat:v2-bad".to_owned()][..]));
+        assert_eq!(
+            (bad.roles.as_slice(), bad.images.as_slice()),
+            (&["prefill".to_owned()][..], &["chat:v2-bad".to_owned()][..])
+        );
         let mut object = json!({"spec": spec()});
-        json_patch::patch(&mut object, &serde_json::from_value::<json_patch::Patch>(json!(bad.patch)).unwrap()).unwrap();
+        json_patch::patch(
+            &mut object,
+            &serde_json::from_value::<json_patch::Patch>(json!(bad.patch)).unwrap(),
+        )
+        .unwrap();
         let template = &object["spec"]["roles"][0]["template"];
         assert_eq!(template["metadata"]["annotations"][MISSING], "missing");
         let good = roll(&object["spec"], &mut versions);
-        json_patch::patch(&mut object, &serde_json::from_value::<json_patch::Patch>(json!(good.patch)).unwrap()).unwrap();
+        json_patch::patch(
+            &mut object,
+            &serde_json::from_value::<json_patch::Patch>(json!(good.patch)).unwrap(),
+        )
+        .unwrap();
         let template = &object["spec"]["roles"][0]["template"];
         assert_eq!(template["spec"]["containers"][0]["image"], "chat:v3");
         assert_eq!(template["metadata"]["annotations"], json!({}));

@@ -245,6 +245,9 @@ mod tests {
             journal.tell(Kind::Note, Tone::Plain, n.to_string(), Time(n));
         }
         assert_eq!(journal.from(0).next().unwrap().number, 2);
-        assert_eq!(journal.from(MOST as u64 + 1).map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["501"]);
+        assert_eq!(
+            journal.from(MOST as u64 + 1).map(|entry| entry.text.as_str()).collect::<Vec<_>>(),
+            ["501"]
+        );
     }
 }

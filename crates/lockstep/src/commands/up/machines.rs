@@ -59,7 +59,8 @@ fn gpus(pod: &Pod) -> u64 {
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let of_container = containers.filter_map(|container| {
         let resources = container.resources.as_ref()?;
-        let asked = |of: &Option<std::collections::BTreeMap<String, Quantity>>| of.as_ref()?.get(GPU).map(whole);
+        let asked =
+            |of: &Option<std::collections::BTreeMap<String, Quantity>>| of.as_ref()?.get(GPU).map(whole);
         asked(&resources.requests).or_else(|| asked(&resources.limits))
     });
     of_container.sum()

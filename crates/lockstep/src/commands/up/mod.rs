@@ -106,13 +106,8 @@ async fn show(
     screen: &mut Screen<'_>,
 ) -> Result<Exit> {
     let script = Script { roll: args.roll, until: args.until };
-    let mut session = Session::new(
-        running.client.clone(),
-        running.nodes.clone(),
-        access(running),
-        script,
-        now(),
-    );
+    let mut session =
+        Session::new(running.client.clone(), running.nodes.clone(), access(running), script, now());
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };
     if args.plain || !stdout().is_terminal() {
         writeln!(screen.out, "{}", access(running))?;

@@ -241,7 +241,10 @@ impl Session {
                     text: entry.text.clone(),
                 })
                 .collect(),
-            said: self.said.clone().map(|said| Said { is_old: now.since(self.said_at) > SAID_LONG_AGO, ..said }),
+            said: self
+                .said
+                .clone()
+                .map(|said| Said { is_old: now.since(self.said_at) > SAID_LONG_AGO, ..said }),
             access: self.access.clone(),
             help: self.help,
         }

@@ -85,9 +85,11 @@ impl World {
 
     /// How large the roles of a set are scaled to.
     pub fn scales_of(&self, set: &LiveSet) -> Scales {
-        let of_set = self.scales.objects.iter().filter(|((namespace, _), scale)| {
-            *namespace == set.namespace && scale.spec.set == set.name
-        });
+        let of_set = self
+            .scales
+            .objects
+            .iter()
+            .filter(|((namespace, _), scale)| *namespace == set.namespace && scale.spec.set == set.name);
         Scales::of(of_set.map(|(_, scale)| scale))
     }
 }
