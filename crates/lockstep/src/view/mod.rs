@@ -89,15 +89,14 @@ fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
     };
     let wants = [
         Want { least: 5, most: roles::rows(set) },
-        Want { least: 4, most: 1 + scene.nodes.len() },
-        Want { least: 5, most: rollout::rows(set, canvas) },
+        Want { least: 3, most: rollout::rows(set, canvas) },
+        Want { least: 5, most: 1 + scene.nodes.len() },
         Want { least: 2, most: 1 + scene.events.len() },
     ];
-    // The nodes stand below the rollout, and are served before it: they take what they take and no more.
     let given = share(rows, &wants);
     let mut lines = roles::lines(set, canvas, given[0]);
-    lines.extend(rollout::lines(set, canvas, given[2]));
-    lines.extend(nodes::lines(scene, canvas, given[1]));
+    lines.extend(rollout::lines(set, canvas, given[1]));
+    lines.extend(nodes::lines(scene, canvas, given[2]));
     lines.extend(history::lines(scene, canvas, given[3]));
     lines
 }

@@ -80,20 +80,26 @@ fn over_all_groups(set: &SetScene) -> Vec<RoleScene> {
     all
 }
 
-/// The numbers beside the bars; their heads explain the signs.
-const COUNTS: [(&str, fn(&RoleScene) -> usize); 5] = [
-    ("█ new", |role| role.count(|state| state == State::New)),
-    ("▒ coming", |role| role.count(|state| state == State::Coming)),
-    ("░ old", |role| role.count(|state| state == State::Old)),
-    ("· down", |role| role.count(State::is_down)),
-    ("wished", |role| usize::try_from(role.wished).unwrap_or(usize::MAX)),
+/// A number beside a bar.
+type Count = fn(&RoleScene) -> usize;
+
+/// The numbers beside the bars; their heads explain the signs, at length or, where it is narrow, in short.
+const COUNTS: [(&str, &str, Count); 5] = [
+    ("█ new", "  █", |role| role.count(|state| state == State::New)),
+    ("▒ coming", "  ▒", |role| role.count(|state| state == State::Coming)),
+    ("░ old", "  ░", |role| role.count(|state| state == State::Old)),
+    ("· down", "  ·", |role| role.count(State::is_down)),
+    ("wished", " of", |role| usize::try_from(role.wished).unwrap_or(usize::MAX)),
 ];
+/// A bar narrower than this wants the room of the heads.
+const NARROW: usize = 20;
 
 /// How wide each part of a row is.
 struct Columns {
     group: usize,
     role: usize,
     bar: usize,
+    heads: [&'static str; 5],
 }
 
 impl Columns {
@@ -101,12 +107,16 @@ impl Columns {
         let widest = |names: Vec<usize>| names.into_iter().max().unwrap_or_default().min(NAME);
         let group = widest(roles.iter().map(|role| width(&group_name(set, role))).collect());
         let role = widest(roles.iter().map(|role| width(&role.role)).collect());
-        let numbers: usize = COUNTS.iter().map(|(head, _)| width(head) + 2).sum();
-        Self { group, role, bar: total.saturating_sub(group + role + numbers + 4) }
+        let with = |heads: [&'static str; 5]| {
+            let numbers: usize = heads.iter().map(|head| width(head) + 2).sum();
+            Self { group, role, bar: total.saturating_sub(group + role + numbers + 4), heads }
+        };
+        let long = with(COUNTS.map(|(long, _, _)| long));
+        if long.bar >= NARROW { long } else { with(COUNTS.map(|(_, short, _)| short)) }
     }
 
     fn head(&self, canvas: Canvas) -> Line<'static> {
-        let heads: String = COUNTS.iter().map(|(head, _)| format!("  {head}")).collect();
+        let heads: String = self.heads.iter().map(|head| format!("  {head}")).collect();
         canvas.title("Roles", vec![span(heads.trim_start().to_owned(), canvas.theme.quiet())])
     }
 
@@ -119,7 +129,7 @@ impl Columns {
         let taken: usize = bar.iter().map(Span::width).sum();
         spans.extend(bar);
         spans.push(Span::raw(" ".repeat(self.bar.saturating_sub(taken))));
-        for (head, count) in COUNTS {
+        for (head, (_, _, count)) in self.heads.iter().zip(COUNTS) {
             let count = count(role);
             let style = if count == 0 { theme.quiet() } else { theme.strong() };
             spans.push(span(format!("  {count:>width$}", width = width(head)), style));

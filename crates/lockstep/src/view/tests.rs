@@ -178,6 +178,11 @@ fn on_a_small_screen() {
 }
 
 #[test]
+fn on_a_tiny_screen() {
+    check("60x16", &scene(), 60, 16, true);
+}
+
+#[test]
 fn on_a_large_screen() {
     check("120x40", &scene(), 120, 40, true);
 }

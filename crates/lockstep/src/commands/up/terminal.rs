@@ -1,10 +1,19 @@
 //! The live view on a real terminal, which is given back as it was, however this ends.
 
+use std::fs::File;
+use std::io::{self, BufWriter, stdout};
+use std::os::fd::AsFd;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Context, Result, bail};
+use crossterm::cursor::Show;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use futures::StreamExt;
 use lockstep_core::time::{Millis, Time};
-use ratatui::DefaultTerminal;
+use ratatui::backend::CrosstermBackend;
 
 use super::Press;
 use super::deeds::Deed;
@@ -17,9 +26,41 @@ const FASTEST: Millis = Millis(50);
 /// The clock is drawn this often.
 const SLOWEST: Millis = Millis(500);
 
+/// The terminal is ours. It is given back once, by whoever comes first: the end, or a panic anywhere.
+static OURS: AtomicBool = AtomicBool::new(false);
+
+/// What is drawn goes past the lock of stdout, which is held by the command: a panic elsewhere must get through.
+type Out = BufWriter<File>;
+
+fn out() -> io::Result<Out> {
+    Ok(BufWriter::new(File::from(stdout().as_fd().try_clone_to_owned()?)))
+}
+
+/// Takes the terminal over: a screen of its own, and every key as it is pressed.
+fn take() -> io::Result<ratatui::Terminal<CrosstermBackend<Out>>> {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        give_back();
+        before(panic);
+    }));
+    OURS.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    let mut out = out()?;
+    execute!(out, EnterAlternateScreen)?;
+    ratatui::Terminal::new(CrosstermBackend::new(out))
+}
+
+/// Gives the terminal back as it was. Whether this succeeds or not, nothing more can be done.
+fn give_back() {
+    if OURS.swap(false, Ordering::SeqCst) {
+        let _ = disable_raw_mode();
+        let _ = out().and_then(|mut out| execute!(out, LeaveAlternateScreen, Show));
+    }
+}
+
 /// A terminal with a view on it.
 pub struct Terminal {
-    terminal: DefaultTerminal,
+    terminal: ratatui::Terminal<CrosstermBackend<Out>>,
     keys: EventStream,
     theme: Theme,
     drawn: Option<Time>,
@@ -30,7 +71,8 @@ pub struct Terminal {
 impl Terminal {
     /// Takes the terminal over. A panic gives it back, too.
     pub fn open(colour: bool) -> Result<Self> {
-        let terminal = ratatui::try_init().context("cannot draw on this terminal; --plain prints lines")?;
+        let terminal = take().inspect_err(|_| give_back());
+        let terminal = terminal.context("cannot draw on this terminal; --plain prints lines")?;
         let keys = EventStream::new();
         Ok(Self { terminal, keys, theme: Theme { colour }, drawn: None, fresh: true })
     }
@@ -38,12 +80,15 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        ratatui::restore();
+        give_back();
     }
 }
 
 impl Face for Terminal {
     fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<()> {
+        if !OURS.load(Ordering::SeqCst) {
+            bail!("a part of the program has panicked");
+        }
         self.fresh |= fresh;
         let pause = if self.fresh { FASTEST } else { SLOWEST };
         if self.drawn.is_some_and(|drawn| now.since(drawn) < pause) {
