@@ -89,7 +89,8 @@ fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
     };
     let wants = [
         Want { least: 5, most: roles::rows(set) },
-        Want { least: 3, most: rollout::rows(set, canvas) },
+        // What is waited for can take pages, and `lockstep why` has them.
+        Want { least: 3, most: rollout::rows(set, canvas).min(rows * 2 / 5) },
         Want { least: 5, most: 1 + scene.nodes.len() },
         Want { least: 2, most: 1 + scene.events.len() },
     ];

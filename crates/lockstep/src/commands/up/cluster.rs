@@ -1,12 +1,14 @@
 //! The cluster everything happens in.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use anyhow::{Result, bail};
-use futures::future::BoxFuture;
+use futures::future::LocalBoxFuture;
+use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 
+use super::stand_ins::StandIns;
 use crate::input::cluster::ClusterArgs;
 
 /// How a cluster is to be started.
@@ -32,25 +34,25 @@ pub struct Running {
     pub kubeconfig: Option<PathBuf>,
     /// Only this namespace is looked at, and the operator looks after no other.
     pub scope: Option<String>,
-    /// What takes nodes away and brings them back; none, where they are not ours to take.
-    pub nodes: Option<Arc<dyn NodeSwitch>>,
+    /// What takes nodes away and brings them back; none, where that cannot be done.
+    pub nodes: Option<Rc<dyn NodeSwitch>>,
     /// What is to be done at the end.
-    pub end: Option<BoxFuture<'static, Result<()>>>,
+    pub end: Option<LocalBoxFuture<'static, Result<()>>>,
 }
 
 /// Takes nodes away and brings them back.
-pub trait NodeSwitch: Send + Sync {
+pub trait NodeSwitch {
     /// The node is as if its plug had been pulled: nothing more is heard of it.
-    fn lose<'a>(&'a self, node: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn lose<'a>(&'a self, node: &'a str) -> LocalBoxFuture<'a, Result<()>>;
 
     /// The node is there again.
-    fn bring_back<'a>(&'a self, node: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn bring_back<'a>(&'a self, node: &'a str) -> LocalBoxFuture<'a, Result<()>>;
 
-    /// The nodes that are lost.
-    fn lost(&self) -> Vec<String>;
+    /// Whether a node is lost. Its conditions say so only later.
+    fn is_lost(&self, node: &Node) -> bool;
 
-    /// The command that does the same, if there is one: with `true` it loses the node.
-    fn command(&self, node: &str, lose: bool) -> Option<String>;
+    /// The command that does the same; with `lose` it loses the node.
+    fn command(&self, node: &str, lose: bool) -> String;
 }
 
 /// Starts a cluster of our own.
@@ -58,10 +60,11 @@ pub async fn start(_options: &StartOptions) -> Result<Running> {
     bail!("this build has no cluster of its own; name one with --kubeconfig")
 }
 
-/// A cluster that runs already. Its nodes are not ours to take.
+/// A cluster that runs already. Of its nodes only those of a stand-in can be taken away.
 pub async fn join(args: &ClusterArgs) -> Result<Running> {
     let metrics = lockstep_operator::metrics::Metrics::new();
     let client = args.operator_client(&metrics).await?;
     let kubeconfig = args.kubeconfig.clone();
-    Ok(Running { client, kubeconfig, scope: args.namespace.clone(), nodes: None, end: None })
+    let nodes: Option<Rc<dyn NodeSwitch>> = Some(Rc::new(StandIns::new(client.clone())));
+    Ok(Running { client, kubeconfig, scope: args.namespace.clone(), nodes, end: None })
 }

@@ -166,7 +166,7 @@ fn rule_text(rule: &Value) -> String {
 }
 
 /// The nodes as they are shown, and the pods of the set that are on none.
-pub fn node_scenes(set: Option<&LiveSet>, world: &World) -> Vec<NodeScene> {
+pub fn node_scenes(set: Option<&LiveSet>, world: &World, lost: &[String]) -> Vec<NodeScene> {
     let nodes = world.nodes.objects.values();
     let pods: Vec<&Pod> = world.pods.objects.values().collect();
     let mut scenes: Vec<NodeScene> = nodes
@@ -174,6 +174,9 @@ pub fn node_scenes(set: Option<&LiveSet>, world: &World) -> Vec<NodeScene> {
             let name = node.name_any();
             let here: Vec<&Pod> = pods.iter().copied().filter(|pod| machines::node_of(pod) == name).collect();
             let mut scene = machines::scene(node, &here);
+            if lost.contains(&name) {
+                (scene.state, scene.tone) = (format!("lost, {}", scene.state), Tone::Bad);
+            }
             scene.pods = machines::dots(&here, |pod| pod_place(set, pod));
             scene
         })

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use kube::ResourceExt;
@@ -54,7 +53,9 @@ pub struct Stage {
     /// The set.
     pub name: String,
     /// What takes nodes away.
-    pub nodes: Option<Arc<dyn NodeSwitch>>,
+    pub nodes: Option<Rc<dyn NodeSwitch>>,
+    /// A node that is lost.
+    pub lost: Option<String>,
     /// The node with the most pods of the set.
     pub fullest: Option<String>,
     /// The versions that were used.
@@ -162,17 +163,15 @@ impl Stage {
 
     async fn switch_node(&self, command: &mut Option<String>) -> Result<String> {
         let Some(nodes) = &self.nodes else {
-            let node = self.fullest.as_deref().unwrap_or("NODE");
-            *command = Some(format!("kubectl drain {node} --ignore-daemonsets"));
-            bail!("the nodes of this cluster are not ours to take; draining one comes near");
+            bail!("the nodes of this cluster are not ours to take");
         };
-        if let Some(node) = nodes.lost().first() {
-            *command = nodes.command(node, false);
+        if let Some(node) = &self.lost {
+            *command = Some(nodes.command(node, false));
             nodes.bring_back(node).await?;
             return Ok(format!("{node} is back"));
         }
         let node = self.fullest.as_ref().context("there is no node to lose")?;
-        *command = nodes.command(node, true);
+        *command = Some(nodes.command(node, true));
         nodes.lose(node).await?;
         Ok(format!("{node} is lost: nothing more is heard of it; n brings it back"))
     }

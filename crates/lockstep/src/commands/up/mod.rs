@@ -11,6 +11,7 @@ mod journal;
 mod machines;
 mod plain;
 mod session;
+mod stand_ins;
 mod terminal;
 mod world;
 

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::Result;
 use kube::runtime::watcher;
@@ -52,7 +51,7 @@ enum Rolled {
 /// One run of the program.
 pub struct Session {
     client: Client,
-    nodes: Option<Arc<dyn NodeSwitch>>,
+    nodes: Option<Rc<dyn NodeSwitch>>,
     versions: Rc<RefCell<Versions>>,
     started: Time,
     access: String,
@@ -72,7 +71,7 @@ impl Session {
     /// Begins.
     pub fn new(
         client: Client,
-        nodes: Option<Arc<dyn NodeSwitch>>,
+        nodes: Option<Rc<dyn NodeSwitch>>,
         access: String,
         script: Script,
         started: Time,
@@ -145,8 +144,16 @@ impl Session {
             fullest: self.fullest(&set),
             name: set.name,
             nodes: self.nodes.clone(),
+            lost: self.lost().into_iter().next(),
             versions: Rc::clone(&self.versions),
         })
+    }
+
+    /// The nodes that are lost.
+    fn lost(&self) -> Vec<String> {
+        let Some(switch) = &self.nodes else { return Vec::new() };
+        let nodes = self.world.nodes.objects.values();
+        nodes.filter(|node| switch.is_lost(node)).map(ResourceExt::name_any).collect()
     }
 
     /// The node with the most pods of a set; of several the last.
@@ -232,7 +239,7 @@ impl Session {
             elapsed: now.since(self.started),
             sets: self.world.sets().into_iter().map(|set| set.name).collect(),
             chosen: self.chosen,
-            nodes: compose::node_scenes(set.as_ref(), &self.world),
+            nodes: compose::node_scenes(set.as_ref(), &self.world, &self.lost()),
             set: set.map(|set| compose::set_scene(&set, &self.world, now)),
             events: events
                 .map(|entry| EventScene {
