@@ -22,6 +22,9 @@ pub(super) async fn drive(shared: Weak<Shared>) {
         let again = round(&cluster).await;
         let after = *cluster.changed.borrow();
         if after != before {
+            drop(cluster);
+            // Others have their turn, whatever the controllers are about.
+            tokio::task::yield_now().await;
             continue;
         }
         let wake = again.map(|time| cluster.instant(time));
@@ -67,6 +70,8 @@ async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) 
         (request(state.server.catalogue(), wish, shared.now(), mark), state.controllers.manager(name))
     };
     let Some(mut request) = request else { return };
+    tracing::trace!(controller = name, ?wish, "wishes");
+    if std::env::var_os("SB_TRACE").is_some() { eprintln!("{name}: {wish:?}"); }
     request.user = User::system(name);
     request.user_agent = manager.unwrap_or(name).to_owned();
     if let Answer::Done(done) = shared.respond(&request).await
@@ -74,6 +79,7 @@ async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) 
     {
         let why = done.message();
         tracing::debug!(controller = name, %why, "refused");
+        if std::env::var_os("SB_TRACE").is_some() { eprintln!("REFUSED {name}: {why}"); }
         shared.lock().controllers.refused(name, wish, &why);
     }
 }
