@@ -20,7 +20,6 @@ mod read;
 mod render;
 mod reviews;
 mod routes;
-mod shim;
 mod rules;
 mod subresources;
 mod typed;
