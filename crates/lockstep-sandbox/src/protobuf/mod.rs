@@ -1,8 +1,8 @@
 //! Bodies in protobuf, read by the field numbers of the real kinds.
 //!
 //! Clients written in Go send them where they know the kind, `kubectl create` among them. What comes out is the JSON
-//! such a client would have sent instead, byte for byte but for spaces: fields that Go leaves out are left out, and
-//! those it writes though they are empty are written.
+//! such a client would have sent instead: fields that Go leaves out are left out, and those it writes though they are
+//! empty are written.
 
 mod fields;
 #[cfg(test)]
