@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::accounts::Furnisher;
 use super::collector::GarbageCollector;
 use super::deployment::Deployments;
+use super::namespaces::Namespaces;
+use super::podgroups::PodGroupProtection;
 use super::replicaset::ReplicaSets;
 use super::scheduler::Scheduler;
 use super::wish::{Turn, Wish};
@@ -27,12 +30,21 @@ impl Controllers {
     /// All there are.
     pub fn all(kinds: Arc<dyn Kinds>) -> Self {
         let all: Vec<Box<dyn Controller>> = vec![
+            Box::new(Furnisher::service_account()),
             Box::new(Deployments::default()),
             Box::new(ReplicaSets::default()),
             Box::new(Scheduler::default()),
+            Box::new(PodGroupProtection::default()),
+            Box::new(Namespaces::default()),
             Box::new(GarbageCollector::new(kinds)),
         ];
         Self { all, off: BTreeSet::new() }
+    }
+
+    /// Also gives every namespace the certificate of the API server, in `kube-root-ca.crt`.
+    pub fn publish(mut self, pem: &str) -> Self {
+        self.all.push(Box::new(Furnisher::root_certificate(pem)));
+        self
     }
 
     /// What they are called.

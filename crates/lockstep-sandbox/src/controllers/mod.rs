@@ -4,12 +4,15 @@
 //! controller's own, and asks again once anything has changed. Nothing a controller remembers matters: what it keeps
 //! is a digest of the store, and one that starts anew wishes the same.
 
+mod accounts;
 mod collector;
 mod deployment;
 mod digest;
 mod driver;
 mod due;
 mod feed;
+mod namespaces;
+mod podgroups;
 mod quantity;
 mod read;
 mod replicaset;
@@ -21,9 +24,12 @@ mod taints;
 mod testing;
 mod wish;
 
+pub use accounts::Furnisher;
 pub use collector::GarbageCollector;
 pub use deployment::Deployments;
 pub use driver::Controllers;
+pub use namespaces::Namespaces;
+pub use podgroups::PodGroupProtection;
 pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;
 pub use wish::{Event, Propagation, Turn, Wish};
