@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::accounts::Furnisher;
+use super::budget::Budgets;
 use super::collector::GarbageCollector;
 use super::deployment::Deployments;
 use super::namespaces::Namespaces;
@@ -35,6 +36,7 @@ impl Controllers {
             Box::new(ReplicaSets::default()),
             Box::new(Scheduler::default()),
             Box::new(PodGroupProtection::default()),
+            Box::new(Budgets::new(Arc::clone(&kinds))),
             Box::new(Namespaces::default()),
             Box::new(GarbageCollector::new(kinds)),
         ];

@@ -5,7 +5,9 @@
 //! is a digest of the store, and one that starts anew wishes the same.
 
 mod accounts;
+mod budget;
 mod collector;
+mod conditions;
 mod deployment;
 mod digest;
 mod driver;
@@ -25,6 +27,7 @@ mod testing;
 mod wish;
 
 pub use accounts::Furnisher;
+pub use budget::{Budgets, Denial, Permit, may_evict};
 pub use collector::GarbageCollector;
 pub use deployment::Deployments;
 pub use driver::Controllers;
@@ -37,6 +40,7 @@ pub use wish::{Event, Propagation, Turn, Wish};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::store::{Key, Store};
 
@@ -61,6 +65,11 @@ pub trait Controller: std::fmt::Debug + Send {
 pub trait Kinds: std::fmt::Debug + Send + Sync {
     /// The resource (`deployments.apps`) that holds objects of this kind, and whether they lie in namespaces.
     fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)>;
+
+    /// How many pods an object of this kind asks for; none if objects of this kind cannot be scaled.
+    fn scale(&self, _api_version: &str, _kind: &str, object: &Value) -> Option<i64> {
+        object["spec"]["replicas"].as_i64()
+    }
 }
 
 /// A key, from its parts.
