@@ -6,6 +6,7 @@
 
 mod accounts;
 mod budget;
+mod by_node;
 mod collector;
 mod conditions;
 mod deployment;
@@ -14,6 +15,7 @@ mod driver;
 mod due;
 mod feed;
 mod namespaces;
+mod node;
 mod podgroups;
 mod quantity;
 mod read;
@@ -32,6 +34,7 @@ pub use collector::GarbageCollector;
 pub use deployment::Deployments;
 pub use driver::Controllers;
 pub use namespaces::Namespaces;
+pub use node::{NodeLifecycle, PodCollector, TaintEviction};
 pub use podgroups::PodGroupProtection;
 pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;

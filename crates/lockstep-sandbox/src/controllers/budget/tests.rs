@@ -174,7 +174,8 @@ fn evictions_are_paid_for() {
 #[test]
 fn who_may_always_go() {
     type Change = fn(&mut Value);
-    let table: [(&str, Value, &[bool], Change, Result<bool, u16>); 6] = [
+    type Case = (&'static str, Value, &'static [bool], Change, Result<bool, u16>);
+    let table: [Case; 6] = [
         ("ready", json!({"minAvailable": 2}), &[true, true], |_| {}, Err(429)),
         (
             "ended",

@@ -1,7 +1,9 @@
 //! Deployments: from one ReplicaSet to the next.
 
 mod conditions;
+mod report;
 mod rollout;
+mod scale;
 mod set;
 
 use std::collections::BTreeMap;
