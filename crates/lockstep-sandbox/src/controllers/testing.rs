@@ -48,7 +48,7 @@ impl World {
         Self {
             store: Store::new(100_000),
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-            controllers: Controllers::all(Arc::new(TestKinds)),
+            controllers: Controllers::all(Arc::new(TestKinds)).publish("PEM"),
             events: Vec::new(),
             pods_run: true,
             pods_end: true,
@@ -69,7 +69,7 @@ impl World {
 
     /// Controllers that remember nothing.
     pub(super) fn start_controllers(&mut self) {
-        self.controllers = Controllers::all(Arc::new(TestKinds));
+        self.controllers = Controllers::all(Arc::new(TestKinds)).publish("PEM");
         let names: Vec<&'static str> = self.controllers.names().collect();
         for name in names {
             let on = self.only.as_ref().is_none_or(|only| only.contains(&name));

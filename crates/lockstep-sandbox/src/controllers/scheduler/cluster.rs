@@ -48,6 +48,8 @@ pub(super) struct Load {
     /// The same, with something for pods that ask for nothing.
     pub(super) weight: Amounts,
     pub(super) pods: BTreeSet<Key>,
+    /// How many pods of each owner.
+    owners: BTreeMap<String, i64>,
 }
 
 impl Load {
@@ -59,6 +61,15 @@ impl Load {
             let amount = weight(pod, name, least);
             *self.weight.entry(name.to_owned()).or_default() += sign * amount;
         }
+        if !pod.owner.is_empty() {
+            *self.owners.entry(pod.owner.clone()).or_default() += sign;
+            self.owners.retain(|_, pods| *pods > 0);
+        }
+    }
+
+    /// How many pods have the same owner.
+    pub(super) fn like(&self, pod: &Pod) -> i64 {
+        self.owners.get(&pod.owner).copied().unwrap_or_default()
     }
 }
 

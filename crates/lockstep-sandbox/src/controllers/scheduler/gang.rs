@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::Attempt;
 use super::cluster::GroupName;
-use super::{Attempt, with_condition};
 use crate::controllers::wish::Wish;
-use crate::controllers::{key, read};
+use crate::controllers::{conditions, key, read};
 use crate::store::Key;
 
 /// What a real scheduler says of itself when it could send nobody away for a gang.
@@ -140,7 +140,7 @@ impl Attempt<'_> {
         if let Some(generation) = group["metadata"]["generation"].as_i64() {
             said["observedGeneration"] = json!(generation);
         }
-        let Some(conditions) = with_condition(group, said, self.now) else { return };
+        let Some(conditions) = conditions::with(group, said, self.now) else { return };
         let version: &Value = &group["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "status": {"conditions": conditions}});
         let key = key("podgroups.scheduling.k8s.io", &name.0, &name.1);
