@@ -144,6 +144,11 @@ impl Causes {
         }
     }
 
+    /// Something could not be checked.
+    pub fn internal(&mut self, at: &At, detail: &str) {
+        self.add("InternalError", at, "Internal error".to_owned(), detail);
+    }
+
     /// Nothing is wrong so far.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -156,13 +161,20 @@ impl Causes {
 
     /// Whether anything is wrong.
     pub fn result(self) -> Result<(), Vec<Cause>> {
-        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+        if self.0.is_empty() { Ok(()) } else { Err(self.into()) }
     }
 }
 
 impl From<Causes> for Vec<Cause> {
+    /// Each cause once: what is found twice is told once.
     fn from(causes: Causes) -> Self {
-        causes.0
+        let mut told: Self = Vec::new();
+        for cause in causes.0 {
+            if !told.iter().any(|known| known.field == cause.field && known.message == cause.message) {
+                told.push(cause);
+            }
+        }
+        told
     }
 }
 

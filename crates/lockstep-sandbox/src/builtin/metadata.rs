@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::access::{at, entries, flag, has, int, list, text, texts};
 use super::causes::{At, Causes, quoted};
 use super::formats::{NameRule, label, label_value, qualified};
+use super::wire::shown;
 
 /// All annotations together.
 const MOST_ANNOTATED: usize = 256 * 1024;
@@ -118,7 +119,7 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
         if (version, text(owner, "kind")) == ("v1", "Event") {
             causes.invalid_shown(
                 &each,
-                &shown_owner(owner),
+                &shown("meta/v1.OwnerReference", owner),
                 "/v1, Kind=Event is disallowed from being an owner",
             );
         }
@@ -127,8 +128,10 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
             match &first {
                 None => first = Some(name),
                 Some(first) => {
-                    let all: Vec<String> =
-                        list(metadata, "ownerReferences").iter().map(shown_owner).collect();
+                    let all: Vec<String> = list(metadata, "ownerReferences")
+                        .iter()
+                        .map(|owner| shown("meta/v1.OwnerReference", owner))
+                        .collect();
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                          {name}"
@@ -138,16 +141,6 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
             }
         }
     }
-}
-
-/// An owner, its fields in the order in which Go has them.
-fn shown_owner(owner: &Value) -> String {
-    let always = ["apiVersion", "kind", "name", "uid"]
-        .map(|field| format!("\"{field}\":{}", quoted(text(owner, field))));
-    let sometimes = ["controller", "blockOwnerDeletion"].into_iter().filter(|field| has(owner, field));
-    let sometimes = sometimes.map(|field| format!("\"{field}\":{}", flag(owner, field)));
-    let fields: Vec<String> = always.into_iter().chain(sometimes).collect();
-    format!("{{{}}}", fields.join(","))
 }
 
 fn finalizers(metadata: &Value, here: &At, causes: &mut Causes) {
@@ -190,32 +183,6 @@ pub(super) fn selector(selector: &Value, here: &At, causes: &mut Causes) {
             causes.invalid_each(&here.child("values").index(place), value, label_value(value));
         }
     }
-}
-
-/// A selector as it is shown, its fields in the order in which Go has them.
-pub(super) fn shown_selector(selector: &Value) -> String {
-    let mut fields = Vec::new();
-    if entries(selector, "matchLabels").next().is_some() {
-        fields.push(format!("\"matchLabels\":{}", at(selector, &["matchLabels"])));
-    }
-    let expressions: Vec<String> = list(selector, "matchExpressions")
-        .iter()
-        .map(|expression| {
-            let mut shown = format!(
-                "\"key\":{},\"operator\":{}",
-                quoted(text(expression, "key")),
-                quoted(text(expression, "operator"))
-            );
-            if !list(expression, "values").is_empty() {
-                shown.push_str(&format!(",\"values\":{}", at(expression, &["values"])));
-            }
-            format!("{{{shown}}}")
-        })
-        .collect();
-    if !expressions.is_empty() {
-        fields.push(format!("\"matchExpressions\":[{}]", expressions.join(",")));
-    }
-    format!("{{{}}}", fields.join(","))
 }
 
 /// Whether a selector selects what bears these labels; nothing if it cannot be understood.

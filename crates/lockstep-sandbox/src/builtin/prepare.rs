@@ -55,11 +55,7 @@ pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
             drop_field(made(object, "status"), "config");
         }
         ("", "ServiceAccount") => name_only(object),
-        ("apps", "DaemonSet") => {
-            let spec = made(object, "spec");
-            let first = int(spec, "templateGeneration").unwrap_or_default().max(1);
-            put(spec, "templateGeneration", first);
-        }
+        ("apps", "DaemonSet") => set_template_generation(object, template_generation(object).max(1)),
         ("scheduling.k8s.io", "PodGroup") => drop_disabled(object, None),
         ("coordination.k8s.io", "Lease") => drop_election(object, None),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_version(object),
@@ -83,7 +79,10 @@ pub(super) fn update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
         ("", "Service") => service::drop_what_the_type_has_not(new, old),
         ("", "Secret") if text(new, "type").is_empty() => keep(new, "type", old),
         ("", "ServiceAccount") => name_only(new),
-        ("apps", "DaemonSet") => template_generation(new, old),
+        ("apps", "DaemonSet") => {
+            let changed = !same(at(new, &["spec", "template"]), at(old, &["spec", "template"]));
+            set_template_generation(new, template_generation(old) + i64::from(changed));
+        }
         ("scheduling.k8s.io", "PodGroup") => drop_disabled(new, Some(old)),
         ("coordination.k8s.io", "Lease") => drop_election(new, Some(old)),
         _ => {}
@@ -227,12 +226,15 @@ fn name_only(object: &mut Value) {
     }
 }
 
-fn template_generation(new: &mut Value, old: &Value) {
-    keep(made(new, "spec"), "templateGeneration", at(old, &["spec"]));
-    if !same(at(new, &["spec", "template"]), at(old, &["spec", "template"])) {
-        let next = int(at(old, &["spec"]), "templateGeneration").unwrap_or_default() + 1;
-        put(made(new, "spec"), "templateGeneration", next);
-    }
+/// A DaemonSet counts the changes of its template in an annotation.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn template_generation(of: &Value) -> i64 {
+    text(at(of, &["metadata", "annotations"]), TEMPLATE_GENERATION).parse().unwrap_or_default()
+}
+
+fn set_template_generation(of: &mut Value, generation: i64) {
+    put(made(made(of, "metadata"), "annotations"), TEMPLATE_GENERATION, generation.to_string());
 }
 
 /// What belongs to features that are not on by default.

@@ -30,12 +30,12 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
         keep_allocated(made(object, "spec"), at(old, &["spec"]));
     }
     let spec = made(object, "spec");
-    if text(spec, "type") == "ExternalName" {
-        return Ok(());
-    }
     if old.is_none() && !text(spec, "clusterIP").is_empty() && list(spec, "clusterIPs").is_empty() {
         let address = text(spec, "clusterIP").to_owned();
         put(spec, "clusterIPs", json!([address]));
+    }
+    if text(spec, "type") == "ExternalName" {
+        return Ok(());
     }
     families(spec);
     let before = old.map_or(&Value::Null, |old| at(old, &["spec"]));
@@ -175,6 +175,9 @@ pub(super) fn drop_what_the_type_has_not(new: &mut Value, old: &Value) {
                 drop_field(spec, field);
             }
         }
+    }
+    if text(spec, "type") == "ExternalName" {
+        drop_field(spec, "internalTrafficPolicy");
     }
     if with_ports(old) && !with_ports(spec) {
         let before: Vec<i64> = list(old, "ports").iter().filter_map(|port| int(port, "nodePort")).collect();

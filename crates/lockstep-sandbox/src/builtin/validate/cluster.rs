@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
+use super::meta;
 use super::placement::EFFECTS;
 use super::resources::amount_of;
 use crate::builtin::access::{at, entries, has, list, text, texts};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, label_value, qualified};
-use crate::builtin::metadata::{validate_metadata, validate_metadata_update};
 
 /// A node, whenever it is written.
 pub(super) fn node(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), false, NameRule::Subdomain, causes);
+    meta::create(object, false, NameRule::Subdomain, causes);
     taints(object, causes);
     amounts(object, causes);
 }
 
 /// A node, or its status, that is updated.
 pub(super) fn node_update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     amounts(new, causes);
     let addresses = list(at(new, &["status"]), "addresses");
     for (place, address) in addresses.iter().enumerate() {
@@ -83,13 +83,13 @@ fn amounts(object: &Value, causes: &mut Causes) {
 
 /// A namespace, whenever it is written.
 pub(super) fn namespace(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), false, NameRule::Label, causes);
+    meta::create(object, false, NameRule::Label, causes);
     finalizers(object, |here, _| here, causes);
 }
 
 /// The finalizers of a namespace, when they are updated.
 pub(super) fn namespace_finalize(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     finalizers(new, |here, place| here.index(place), causes);
 }
 
@@ -97,17 +97,13 @@ fn finalizers(object: &Value, at_place: impl Fn(At, usize) -> At, causes: &mut C
     for (place, finalizer) in texts(at(object, &["spec"]), "finalizers").into_iter().enumerate() {
         let here = at_place(At::new("spec").child("finalizers"), place);
         causes.invalid_each(&here, finalizer, qualified(finalizer));
-        let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
-        if !finalizer.contains('/') && !standard {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.invalid(&here, &Value::from(finalizer), why);
-        }
+        meta::known_finalizer(finalizer, &here, causes);
     }
 }
 
 /// The status of a namespace.
 pub(super) fn namespace_status(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let phase = text(at(new, &["status"]), "phase");
     let (wanted, is) = match has(at(new, &["metadata"]), "deletionTimestamp") {
         false => ("Active", "empty"),

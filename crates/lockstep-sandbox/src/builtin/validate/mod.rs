@@ -7,6 +7,7 @@ mod diff;
 mod env;
 mod event;
 mod group;
+mod meta;
 mod placement;
 mod pod;
 mod pod_update;
@@ -44,6 +45,7 @@ pub(super) fn create(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
         ("", "ConfigMap") => data::config_map(object, causes),
         ("", "Secret") => data::secret(object, causes),
         ("" | "events.k8s.io", "Event") => event::create(of.0, object, causes),
+        ("", "ServiceAccount") => meta::create(object, true, NameRule::Subdomain, causes),
         ("apps", "ControllerRevision") => data::revision(object, causes),
         ("apps", kind) => workload::create(kind, object, causes),
         ("policy", "PodDisruptionBudget") => data::budget(object, causes),
@@ -72,14 +74,14 @@ pub(super) fn update(of: GroupKind<'_>, new: &Value, old: &Value, causes: &mut C
         }
         ("", "Namespace") => {
             cluster::namespace(new, causes);
-            validate_metadata_update(metadata(new), metadata(old), causes);
+            meta::update(new, old, causes);
         }
         ("", "Service") => service::update(new, old, causes),
         ("", "ConfigMap") => data::config_map_update(new, old, causes),
         ("", "Secret") => data::secret_update(new, old, causes),
         ("", "ServiceAccount") => {
-            validate_metadata_update(metadata(new), metadata(old), causes);
-            validate_metadata(metadata(new), true, NameRule::Subdomain, causes);
+            meta::update(new, old, causes);
+            meta::create(new, true, NameRule::Subdomain, causes);
         }
         ("" | "events.k8s.io", "Event") => event::update(of.0, new, old, causes),
         ("apps", "ControllerRevision") => data::revision_update(new, old, causes),
@@ -104,7 +106,7 @@ pub(super) fn update_status(of: GroupKind<'_>, new: &Value, old: &Value, causes:
         ("", "Namespace") => cluster::namespace_status(new, old, causes),
         ("apps", kind) => workload::update_status(kind, new, old, causes),
         ("policy", "PodDisruptionBudget") => data::budget_status(new, causes),
-        _ => validate_metadata_update(metadata(new), metadata(old), causes),
+        _ => meta::update(new, old, causes),
     }
 }
 

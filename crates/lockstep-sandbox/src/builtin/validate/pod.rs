@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::container::{containers, images_trimmed, init_containers};
+use super::meta;
 use super::{placement, resources, security, volumes};
 use crate::builtin::access::{at, flag, has, int, list, text, texts};
 use crate::builtin::causes::{At, Causes};
 use crate::builtin::formats::{NameRule, between, label, loose_subdomain, qualified, subdomain};
-use crate::builtin::metadata::{annotations, labels, validate_metadata};
+use crate::builtin::metadata::{annotations, labels};
 
 const DNS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
@@ -37,7 +38,7 @@ pub(super) fn create(object: &Value, causes: &mut Causes) {
 /// What is looked at whenever a pod is written.
 pub(super) fn metadata_and_spec(object: &Value, causes: &mut Causes) {
     let metadata = at(object, &["metadata"]);
-    validate_metadata(metadata, true, NameRule::Subdomain, causes);
+    meta::create(object, true, NameRule::Subdomain, causes);
     let (spec, here) = (at(object, &["spec"]), At::new("spec"));
     own_annotations(metadata, spec, &At::new("metadata").child("annotations"), causes);
     pod_spec(spec, true, &here, causes);
@@ -278,7 +279,7 @@ fn classes(spec: &Value, here: &At, causes: &mut Causes) {
     }
     if has(spec, "os") {
         let name = text(at(spec, &["os"]), "name");
-        causes.one_of(&here.child("os").child("name"), name, &["linux", "windows"]);
+        causes.one_of(&here.child("os"), name, &["linux", "windows"]);
     }
     if has(spec, "schedulingGroup") {
         let (group, here) =

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::pod::Pod;
 use crate::builtin::access::{at, flag, has, int, list, text};
-use crate::builtin::causes::{At, Causes};
+use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::between;
+use crate::builtin::wire::inner_shown;
 
 const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
 
@@ -69,27 +70,27 @@ pub(super) fn pod(spec: &Value, here: &At, causes: &mut Causes) {
     }
 }
 
+/// Which profile restricts what calls and files there are.
 fn profile(of: &Value, field: &str, here: &At, causes: &mut Causes) {
     if !has(of, field) {
         return;
     }
     let (of, here) = (at(of, &[field]), here.child(field));
-    let file = text(of, "localhostProfile");
-    let short = if field == "seccompProfile" { "seccomp" } else { "AppArmor" };
-    match text(of, "type") {
-        "" => causes.required(&here.child("type"), "type is required when seccompProfile is set"),
-        "Localhost" if file.is_empty() => {
-            let why = format!("must be set when {short} type is Localhost");
-            causes.required(&here.child("localhostProfile"), &why);
-        }
-        "Localhost" => super::volumes::no_backsteps(file, &here.child("localhostProfile"), causes),
-        sort if !PROFILES.contains(&sort) => {
-            causes.unsupported(&here.child("type"), &Value::from(sort), &PROFILES);
-        }
-        sort if has(of, "localhostProfile") => {
-            let why = format!("can only be set when {short} type is Localhost");
-            causes.invalid(&here.child("localhostProfile"), &Value::from(file), &why);
-            let _ = sort;
+    let (sort, file) = (text(of, "type"), here.child("localhostProfile"));
+    if sort.is_empty() {
+        causes.required(&here.child("type"), &format!("type is required when {field} is set"));
+    } else if !PROFILES.contains(&sort) {
+        causes.unsupported(&here.child("type"), &Value::from(sort), &PROFILES);
+    }
+    let seccomp = field == "seccompProfile";
+    let short = if seccomp { "seccomp" } else { "AppArmor" };
+    match (sort, of.get("localhostProfile").and_then(Value::as_str)) {
+        ("Localhost", None) => causes.required(&file, &format!("must be set when {short} type is Localhost")),
+        ("Localhost", Some(path)) if seccomp => super::volumes::downwards(path, &file, causes),
+        (sort, Some(path)) if sort != "Localhost" && (seccomp || PROFILES.contains(&sort)) => {
+            // A real one shows its own type here, for one of the two.
+            let shown = if seccomp { inner_shown("SeccompProfile", of) } else { quoted(path) };
+            causes.invalid_shown(&file, &shown, &format!("can only be set when {short} type is Localhost"));
         }
         _ => {}
     }

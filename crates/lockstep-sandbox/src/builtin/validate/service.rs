@@ -4,25 +4,26 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::meta;
 use super::pod::address;
 use super::probe::number_or_name;
 use crate::builtin::access::{at, has, int, list, text, texts};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, label, port, qualified, subdomain};
-use crate::builtin::metadata::{labels, validate_metadata, validate_metadata_update};
+use crate::builtin::metadata::labels;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 /// One that is created.
 pub(super) fn create(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), true, NameRule::Label, causes);
+    meta::create(object, true, NameRule::Label, causes);
     spec(at(object, &["spec"]), causes);
 }
 
 /// One that is updated.
 pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let (new, old) = (at(new, &["spec"]), at(old, &["spec"]));
     addresses_stay(new, old, causes);
     let class = At::new("spec").child("loadBalancerClass");

@@ -198,7 +198,8 @@ pub(super) fn no_backsteps(path: &str, here: &At, causes: &mut Causes) {
     }
 }
 
-fn downwards(path: &str, here: &At, causes: &mut Causes) {
+/// A relative path that stays below.
+pub(super) fn downwards(path: &str, here: &At, causes: &mut Causes) {
     if path.starts_with('/') {
         causes.invalid(here, &Value::from(path), "must be a relative path");
     }
@@ -278,7 +279,7 @@ fn propagation(container: &Value, mount: &Value, here: &At, causes: &mut Causes)
 
 /// Where volumes are devices.
 pub(super) fn devices(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut Causes) {
-    let mut seen: Vec<&str> = Vec::new();
+    let (mut seen, mut paths): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (place, device) in list(container, "volumeDevices").iter().enumerate() {
         let here = here.index(place);
         let name = text(device, "name");
@@ -301,9 +302,26 @@ pub(super) fn devices(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut 
         if text(device, "devicePath").is_empty() {
             causes.required(&here.child("devicePath"), "");
         }
-        if list(container, "volumeMounts").iter().any(|mount| text(mount, "name") == name) {
+        let path = text(device, "devicePath");
+        let mut wrong_path = |why: &str| causes.invalid(&here.child("devicePath"), &Value::from(path), why);
+        if paths.contains(&path) {
+            wrong_path("must be unique");
+        }
+        if path.split('/').any(|part| part == "..") {
+            wrong_path("can not contain backsteps ('..')");
+        } else {
+            paths.push(path);
+        }
+        let mounts = list(container, "volumeMounts");
+        if mounts.iter().any(|mount| text(mount, "name") == name) {
             causes.invalid(&here.child("name"), &Value::from(name), "must not already exist in volumeMounts");
         }
-        seen.push(name);
+        if mounts.iter().any(|mount| text(mount, "mountPath") == path) {
+            let why = "must not already exist as a path in volumeMounts";
+            causes.invalid(&here.child("devicePath"), &Value::from(path), why);
+        }
+        if !name.is_empty() {
+            seen.push(name);
+        }
     }
 }
