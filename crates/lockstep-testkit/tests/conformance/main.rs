@@ -142,15 +142,15 @@ async fn report(both: &Both, mut found: Vec<(u64, Difference)>, count: usize) {
     for (_, found) in groups.iter().take(most) {
         let (seed, difference) = &found[0];
         let (difference, sequence) = both.reduced(*seed, difference).await;
-        println!("\n=== {} times; seed {seed}\n{}", found.len(), difference.request);
+        println!("\n=== {} times; seed {seed}\n{}", found.len(), cut(&difference.request, 400));
         for step in &sequence.steps {
-            println!("   . {} {} [{}] {}", step.method, step.path, step.content_type, shown(step));
+            println!("   . {} {} [{}] {}", step.method, step.path, step.content_type, cut(&shown(step), 700));
         }
         for place in difference.places.iter().take(12) {
             println!("   {}", cut(place, 900));
         }
-        println!("   real {}", cut(&difference.real.to_string(), 1500));
-        println!("   ours {}", cut(&difference.ours.to_string(), 1500));
+        println!("   real {}", cut(&difference.real.to_string(), 300));
+        println!("   ours {}", cut(&difference.ours.to_string(), 300));
     }
     for (mark, found) in groups.iter().skip(most) {
         println!("--- {} times; seed {}: {}", found.len(), found[0].0, cut(mark, 700));
