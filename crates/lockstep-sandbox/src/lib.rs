@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod cel;
 pub mod cluster;
 pub mod controllers;
+pub mod decoding;
 pub mod definition;
 pub mod facts;
 pub mod fields;

@@ -11,6 +11,7 @@ use crate::commands::install::InstallArgs;
 use crate::commands::live::args::{Live, set_name};
 use crate::commands::operator::OperatorArgs;
 use crate::commands::uninstall::UninstallArgs;
+use crate::commands::up::args::{HELP as UP_HELP, UpArgs};
 use crate::input::cluster::ClusterArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
@@ -46,6 +47,11 @@ pub enum Command {
     Lint(LintArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
+    /// Start a cluster, the operator and a demo set in this one process, and watch and steer it live.
+    #[command(after_help = UP_HELP)]
+    #[command(mut_arg("kubeconfig", |arg| arg.hide(true)), mut_arg("context", |arg| arg.hide(true)))]
+    #[command(mut_arg("namespace", |arg| arg.hide(true)))]
+    Up(UpArgs),
     /// What talks to a cluster.
     #[command(flatten)]
     Live(Live),

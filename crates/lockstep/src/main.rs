@@ -8,6 +8,7 @@ mod install;
 mod screen;
 mod show;
 mod story;
+mod view;
 
 use std::process::ExitCode;
 

@@ -33,6 +33,11 @@ impl Paint {
         Self { on: stream.is_terminal() && !refused }
     }
 
+    /// Whether colours are used.
+    pub fn is_on(self) -> bool {
+        self.on
+    }
+
     fn wrap(self, code: &str, text: &str) -> String {
         if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

@@ -44,12 +44,12 @@ fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut
     let (was, is) = (before.rollout.phase.as_str(), after.rollout.phase.as_str());
     let update = &after.revision.update;
     if before.revision.update != *update && !update.is_empty() {
-        let from = before.revision.stable.as_deref().map(|old| format!(" from {old}")).unwrap_or_default();
-        notes.push(Note {
-            warning: false,
-            reason: "RolloutStarted".into(),
-            message: format!("rolls{from} to {update}"),
-        });
+        let message = match before.revision.stable.as_deref() {
+            None => format!("rolls to {update}"),
+            Some(stable) if stable == update => format!("goes back to {update}"),
+            Some(stable) => format!("rolls from {stable} to {update}"),
+        };
+        notes.push(Note { warning: false, reason: "RolloutStarted".into(), message });
     }
     // What is wrong with a spec is told by its own name.
     let refused = after.is_refused();
@@ -85,11 +85,12 @@ fn note_groups(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mu
 
 fn note_steps(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
     for rule in &after.rollout.coordination {
-        let (Some(step), Some(of)) = (rule.step, rule.of) else { continue };
+        let Some(step) = rule.step else { continue };
         let earlier =
             before.rollout.coordination.iter().find(|it| it.rule == rule.rule && it.group == rule.group);
         if earlier.and_then(|earlier| earlier.step) != Some(step) {
-            let message = format!("group {}, {} step {step}/{of}: {}", rule.group, rule.rule, rule.text);
+            // The text itself says which step of how many.
+            let message = format!("group {}, {}: {}", rule.group, rule.rule, rule.text);
             notes.push(Note { warning: false, reason: "Step".into(), message });
         }
     }
@@ -120,5 +121,47 @@ fn note_restarts(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &
             let message = format!("{} is restarted as a whole, {} in a row", restart.what, restart.count);
             notes.push(Note { warning: true, reason: "Restarted".into(), message });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lockstep_api::status::{CoordinationStatus, RevisionStatus, RolloutStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_rollout_goes_on_or_back() {
+        let at = |stable: Option<&str>, update: &str| {
+            let revision = RevisionStatus { stable: stable.map(str::to_owned), update: update.to_owned() };
+            LockstepSetStatus { revision, ..LockstepSetStatus::default() }
+        };
+        for (before, after, told) in [
+            (at(None, ""), at(None, "a1"), "rolls to a1"),
+            (at(Some("a1"), "a1"), at(Some("a1"), "b2"), "rolls from a1 to b2"),
+            (at(Some("a1"), "b2"), at(Some("a1"), "a1"), "goes back to a1"),
+        ] {
+            assert_eq!(notes(&before, &after)[0].message, told);
+        }
+    }
+
+    #[test]
+    fn a_step_is_told_when_it_begins_and_counted_once() {
+        let at = |step: u32, text: &str| {
+            let rule = CoordinationStatus {
+                group: 1,
+                rule: "canary".to_owned(),
+                step: Some(step),
+                of: Some(3),
+                text: text.to_owned(),
+            };
+            let rollout = RolloutStatus { coordination: vec![rule], ..RolloutStatus::default() };
+            LockstepSetStatus { rollout, ..LockstepSetStatus::default() }
+        };
+        let (first, pause) = (at(1, "step 1/3: decode 0 of 1 updated and ready"), at(2, "step 2/3: pause"));
+        let told =
+            |before, after| notes(before, after).into_iter().map(|note| note.message).collect::<Vec<_>>();
+        assert_eq!(told(&first, &pause), ["group 1, canary: step 2/3: pause"]);
+        assert!(told(&pause, &pause).is_empty());
     }
 }

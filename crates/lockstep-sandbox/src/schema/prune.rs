@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::words::{Path, quoted};
 use super::{Schema, Values};
+use crate::decoding;
 
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 impl Schema {
@@ -30,10 +32,13 @@ impl Schema {
     fn prune_at(&self, value: &mut Value, at: &Path, whole: bool, keep: bool, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => map.retain(|key, value| {
+                let at = at.child(key);
                 if whole && META.contains(&key.as_str()) {
+                    if key == "metadata" {
+                        decoding::prune(value, OBJECT_META, at.as_str(), found);
+                    }
                     return true;
                 }
-                let at = at.child(key);
                 match (self.properties.get(key), &self.values) {
                     (Some(schema), _) => schema.prune_below(value, &at, found),
                     (None, Values::Of(schema)) => schema.prune_below(value, &at, found),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::shim as definition;
+use crate::decoding;
 use crate::kinds::Kind;
 use super::shim as protobuf;
 use crate::refusal::Refusal;
@@ -73,7 +73,7 @@ impl Turn<'_> {
         let mut object = value(self.request, &kind.kind)?;
         check_kind(&object, kind)?;
         let duplicates = match self.request.media_type() {
-            "" | "application/json" => definition::duplicate_fields(&self.request.body),
+            "" | "application/json" => decoding::duplicate_fields(&self.request.body),
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;

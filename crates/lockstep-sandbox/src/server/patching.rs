@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::Operation;
-use super::shim as definition;
+use crate::decoding;
 use crate::kinds::Kind;
 use crate::patch;
 use crate::refusal::{About, Cause, Refusal};
@@ -152,7 +152,7 @@ impl Turn<'_> {
         }
         let mut found = match sort {
             Sort::Json | Sort::Strategic => Vec::new(),
-            _ => definition::duplicate_fields(&self.request.body),
+            _ => decoding::duplicate_fields(&self.request.body),
         };
         found.extend(self.prune(object, kind));
         match fields {
@@ -259,7 +259,7 @@ impl Turn<'_> {
         }
         self.check_name(target, &applied)?;
         if fields == FieldValidation::Strict {
-            let duplicates = definition::duplicate_fields(&self.request.body);
+            let duplicates = decoding::duplicate_fields(&self.request.body);
             if let [first, ..] = duplicates.as_slice() {
                 return Err(undecodable(format!("strict decoding error: {first}")).into());
             }

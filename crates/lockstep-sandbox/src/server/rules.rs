@@ -36,7 +36,7 @@ impl Turn<'_> {
     pub(super) fn prune(&self, object: &mut Value, kind: &Kind) -> Vec<String> {
         match (&kind.schema, self.server.catalogue.custom(kind)) {
             (Some(schema), _) => {
-                let found = super::shim::unknown_fields(object, schema);
+                let found = crate::decoding::unknown_fields(object, schema);
                 // What cannot be read was refused before.
                 let _ = builtin::decode(of(kind), object);
                 found
@@ -191,7 +191,8 @@ impl Turn<'_> {
             (Some(_), _) => builtin::validate_update(of(kind), object, live),
             (None, Some(version)) => {
                 let mut causes = Causes::default();
-                builtin::validate_common_update(object, live, kind.namespaced, &mut causes);
+                let (new, old) = (&object["metadata"], &live["metadata"]);
+                builtin::validate_common_update(new, old, kind.namespaced, &mut causes);
                 let mut causes = Vec::from(causes);
                 causes.extend(match status {
                     true => version.validate_status(object, live),

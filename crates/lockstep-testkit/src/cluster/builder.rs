@@ -12,7 +12,7 @@ use lockstep_kubelet::{NodeGroup, Options};
 use super::access::client_from;
 use super::component::Setting;
 use super::guest::Guest;
-use super::{Cluster, ClusterError, Component, ControlPlane, files, ports};
+use super::{Cluster, ClusterError, Component, ControlPlane, embedded, files, ports};
 use crate::build::{Part, Programs};
 use crate::pki::Authority;
 use crate::process::Supervisor;
@@ -33,6 +33,7 @@ pub struct Builder {
     nodes: Vec<NodeGroup>,
     kubelet: Options,
     our_own: bool,
+    not_a_guest: bool,
     flags: Vec<(Component, String)>,
 }
 
@@ -45,6 +46,7 @@ impl Default for Builder {
             nodes: Vec::new(),
             kubelet: Options::default(),
             our_own: false,
+            not_a_guest: false,
             flags: Vec::new(),
         }
     }
@@ -77,6 +79,12 @@ impl Builder {
         self
     }
 
+    /// Programs are going to run beside it. An embedded cluster will do, one of the user's own will not.
+    pub fn not_a_guest(mut self) -> Self {
+        self.not_a_guest = true;
+        self
+    }
+
     /// Starts a component with one more flag. The cluster must be [of our own](Self::our_own): nobody else's is
     /// started.
     pub fn flag(mut self, component: Component, flag: &str) -> Self {
@@ -96,10 +104,12 @@ impl Builder {
         self
     }
 
-    /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set and will do.
+    /// Starts it, or connects to the cluster of `LOCKSTEP_KUBECONFIG` if that is set and will do. With
+    /// `LOCKSTEP_EMBEDDED` set, an embedded cluster is started if that will do.
     pub async fn start(self) -> Result<Cluster, ClusterError> {
         let cluster = match std::env::var_os("LOCKSTEP_KUBECONFIG") {
-            Some(kubeconfig) if !self.our_own => connect(Path::new(&kubeconfig)).await?,
+            Some(kubeconfig) if !self.our_own && !self.not_a_guest => connect(Path::new(&kubeconfig)).await?,
+            _ if !self.our_own && wants_embedded() => embedded::start(&new_dir()).await?,
             _ => self.start_our_own().await?,
         };
         let Self { nodes, kubelet, .. } = self;
@@ -126,8 +136,13 @@ impl Builder {
     /// If it cannot be started for any other reason.
     pub async fn start_or_skip(self) -> Option<Cluster> {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        if self.our_own && std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
+        let alone = self.our_own || self.not_a_guest;
+        if alone && !wants_embedded() && std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
             say(&format!("SKIPPED {test}: it needs a cluster of its own, and LOCKSTEP_KUBECONFIG is set"));
+            return None;
+        }
+        if self.our_own && wants_embedded() {
+            say(&format!("SKIPPED {test}: it needs processes of its own, and LOCKSTEP_EMBEDDED is set"));
             return None;
         }
         match self.start().await {
@@ -179,8 +194,13 @@ impl Builder {
         for component in others() {
             ours.wait_until_listening(component).await?;
         }
-        Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: Some(ours) })
+        Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: Some(ours), embedded: None })
     }
+}
+
+/// Tests are to be played on embedded clusters.
+fn wants_embedded() -> bool {
+    std::env::var_os("LOCKSTEP_EMBEDDED").is_some()
 }
 
 fn may_skip() -> bool {
@@ -196,7 +216,7 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
     let version = client.apiserver_version().await;
     version.map_err(|error| ClusterError::Access { what, reason: causes(&error) })?;
     let guest = Some(Guest::new());
-    Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None })
+    Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None, embedded: None })
 }
 
 /// An error with what caused it: the outermost says little more than that it did not work.

@@ -3,6 +3,7 @@
 mod access;
 mod builder;
 mod component;
+mod embedded;
 mod files;
 mod guest;
 mod kinds;
@@ -23,6 +24,7 @@ pub use self::access::{Access, Credential};
 pub use self::builder::Builder;
 pub use self::component::Component;
 use self::component::{Ports, Setting};
+use self::embedded::Embedded;
 use self::guest::Guest;
 pub(crate) use self::ports::free_port;
 use crate::audit::Audit;
@@ -128,6 +130,7 @@ pub struct Cluster {
     kubeconfig: PathBuf,
     guest: Option<Guest>,
     ours: Option<ControlPlane>,
+    embedded: Option<Embedded>,
 }
 
 /// The processes of a cluster of our own.
@@ -234,7 +237,13 @@ impl Cluster {
 
     /// The folder with everything of the cluster, if it is our own.
     pub fn dir(&self) -> Option<&Path> {
-        self.ours.as_ref().map(|ours| ours.dir.as_path())
+        let embedded = self.embedded.as_ref().map(Embedded::dir);
+        self.ours.as_ref().map(|ours| ours.dir.as_path()).or(embedded)
+    }
+
+    /// It is a cluster of the user's own, where manners are minded.
+    pub fn is_guest(&self) -> bool {
+        self.guest.is_some()
     }
 
     /// Where a program of the control plane lies (`kubectl`, say), if the cluster is our own.
@@ -244,16 +253,18 @@ impl Cluster {
 
     /// Runs a program beside the control plane, for as long as the cluster is there.
     pub fn run(&self, program: &Path, arguments: &[String], log: &Path) -> Result<Process, ClusterError> {
-        let ours = self.ours(Component::ApiServer)?;
-        ours.supervisor.spawn(program, arguments, log).map_err(ClusterError::file(program))
+        let supervisor = match &self.embedded {
+            Some(embedded) => embedded.supervisor(),
+            None => &self.ours(Component::ApiServer)?.supervisor,
+        };
+        supervisor.spawn(program, arguments, log).map_err(ClusterError::file(program))
     }
 
     /// A log file that nobody else writes.
     pub(crate) fn new_log(&self, name: &str) -> PathBuf {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = self.ours.as_ref().map_or_else(std::env::temp_dir, |ours| ours.dir.clone());
-        dir.join(format!("{name}-{number}.log"))
+        self.dir().map_or_else(std::env::temp_dir, Path::to_owned).join(format!("{name}-{number}.log"))
     }
 
     /// The process id of a component that runs.

@@ -52,7 +52,7 @@ impl Stage {
             (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
         let stand_in = cluster.stand_in().to_owned();
-        let guest = cluster.access().is_none();
+        let guest = cluster.is_guest();
         Ok(Self { client, namespace, stand_in, guest, behaviour })
     }
 

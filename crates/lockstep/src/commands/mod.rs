@@ -10,6 +10,7 @@ pub mod operator;
 mod plan;
 mod simulate;
 pub mod uninstall;
+pub mod up;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Lint(args) => lint::run(args, screen),
         Command::Demo => demo::run(screen),
         Command::Live(command) => live::run(command, screen),
+        Command::Up(args) => up::run(args, screen),
         Command::Completion { shell } => manual::completion(*shell, screen),
         Command::Man { dir } => manual::man(dir.as_deref(), screen),
         Command::Operator(args) => operator::run(args),

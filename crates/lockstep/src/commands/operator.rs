@@ -123,7 +123,7 @@ impl OperatorArgs {
 }
 
 /// Waits until somebody wants us to stop.
-async fn stopped() -> Result<()> {
+pub async fn stopped() -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     tokio::select! {

@@ -13,6 +13,7 @@ pub mod pace;
 mod reader;
 mod roles;
 pub mod scales;
+pub mod shown;
 pub mod state_file;
 mod strikes;
 mod units;

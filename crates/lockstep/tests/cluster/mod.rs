@@ -17,7 +17,7 @@ pub const START: (Duration, Duration) = (Duration::from_millis(100), Duration::f
 
 /// A cluster with ten nodes and an operator; nothing where there is no control plane to be had.
 pub async fn with_operator(builder: Builder, more: &[&str]) -> Option<(Cluster, Operator)> {
-    let cluster = builder.our_own().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
+    let cluster = builder.not_a_guest().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
     let operator = cluster.operator(LOCKSTEP, more).await.expect("an operator");
     Some((cluster, operator))
 }

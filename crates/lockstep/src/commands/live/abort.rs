@@ -15,9 +15,13 @@ use crate::screen::Screen;
 
 /// Runs the command.
 pub async fn run(args: &SetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.cluster).await?;
+    act(&Home::open(&args.cluster).await?, args, screen).await
+}
+
+/// Aborts where the set lives.
+pub async fn act(home: &Home, args: &SetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let name = &args.name;
-    let to = memory::change(&home, name, |_, spec, memory| abort(name, spec, memory)).await?;
+    let to = memory::change(home, name, |_, spec, memory| abort(name, spec, memory)).await?;
     let value = json!({"name": name, "namespace": home.namespace, "abortedTo": to});
     give(screen, args.output, &value, || {
         format!(

@@ -1,13 +1,11 @@
 //! `lockstep get`: the sets of a namespace, or one as a tree.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, stdout};
 
 use anyhow::{Result, bail};
 use futures::stream::{self, LocalBoxStream};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::core::DynamicObject;
 use kube::runtime::watcher::{self, Event};
@@ -19,6 +17,7 @@ use super::home::{Home, explain_kind, selector};
 use super::status::refuse_to_watch;
 use crate::exit::Exit;
 use crate::input::live_set::{LiveSet, now};
+use crate::input::shown::Shown;
 use crate::screen::Screen;
 use crate::show::set_list::{self, Entry};
 use crate::show::{tree, tree_table};
@@ -63,40 +62,6 @@ fn entries(objects: impl IntoIterator<Item = DynamicObject>) -> Result<Vec<Entry
     Ok(sets.iter().map(Entry::from).collect())
 }
 
-/// What a watch has shown so far, by namespace and name.
-struct Shown<K> {
-    objects: BTreeMap<(String, String), K>,
-    /// Those of a listing that is not over yet.
-    coming: BTreeMap<(String, String), K>,
-    complete: bool,
-}
-
-impl<K: ResourceExt> Shown<K> {
-    fn new() -> Self {
-        Self { objects: BTreeMap::new(), coming: BTreeMap::new(), complete: false }
-    }
-
-    fn see(&mut self, event: Event<K>) {
-        let key = |object: &K| (object.namespace().unwrap_or_default(), object.name_any());
-        match event {
-            Event::Apply(object) => {
-                self.objects.insert(key(&object), object);
-            }
-            Event::Delete(object) => {
-                self.objects.remove(&key(&object));
-            }
-            Event::Init => self.coming.clear(),
-            Event::InitApply(object) => {
-                self.coming.insert(key(&object), object);
-            }
-            Event::InitDone => {
-                self.objects = std::mem::take(&mut self.coming);
-                self.complete = true;
-            }
-        }
-    }
-}
-
 /// Something of a set has changed.
 enum Change {
     Set(Box<Event<DynamicObject>>),
@@ -116,7 +81,7 @@ async fn watch_one(home: &Home, name: &str, args: &GetArgs, screen: &mut Screen<
         .default_backoff()
         .map_ok(|event| Change::Pod(Box::new(event)))
         .boxed_local();
-    let (mut sets_shown, mut pods_shown) = (Shown::new(), Shown::new());
+    let (mut sets_shown, mut pods_shown) = (Shown::default(), Shown::default());
     let mut changes: LocalBoxStream<'_, _> = stream::select(sets, pods).ready_chunks(4096).boxed_local();
     while let Some(batch) = changes.next().await {
         for change in batch {
@@ -142,7 +107,7 @@ async fn watch_one(home: &Home, name: &str, args: &GetArgs, screen: &mut Screen<
 async fn watch_all(home: &Home, args: &GetArgs, screen: &mut Screen<'_>) -> Result<()> {
     let api = if args.all_namespaces { home.all_sets() } else { home.sets() };
     api.list(&ListParams::default().limit(1)).await.map_err(explain_kind)?;
-    let mut shown = Shown::new();
+    let mut shown = Shown::default();
     let mut changes =
         watch(api, watcher::Config::default()).default_backoff().ready_chunks(4096).boxed_local();
     while let Some(batch) = changes.next().await {

@@ -34,6 +34,16 @@ impl Home {
         Ok(Self { client, namespace })
     }
 
+    /// A namespace of a cluster that is connected already.
+    pub fn of(client: Client, namespace: &str) -> Self {
+        Self { client, namespace: namespace.to_owned() }
+    }
+
+    /// How large the roles of the namespace are scaled to, each in an object of its own.
+    pub fn role_scales(&self) -> Api<RoleScale> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
     /// The sets of the namespace.
     pub fn sets(&self) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &self.namespace, &resource())
@@ -87,8 +97,7 @@ impl Home {
 
     /// How large each role is scaled to.
     pub async fn scales(&self, name: &str) -> Result<Scales> {
-        let api: Api<RoleScale> = Api::namespaced(self.client.clone(), &self.namespace);
-        match api.list(&of_set(name)).await {
+        match self.role_scales().list(&of_set(name)).await {
             Ok(listed) => Ok(Scales::of(&listed.items)),
             // A cluster without the kind has nothing that is scaled.
             Err(Error::Api(status)) if status.code == 404 => Ok(Scales::default()),

@@ -1,21 +1,21 @@
 //! The commands on a set that runs in a cluster, one file per verb.
 
-mod abort;
+pub mod abort;
 mod answer;
 pub mod args;
 mod get;
 mod history;
-mod home;
+pub mod home;
 mod memory;
 mod observed;
-mod pause;
+pub mod pause;
 pub mod plan;
-mod promote;
+pub mod promote;
 mod put_back;
-mod retry;
+pub mod retry;
 mod revisions;
-mod status;
-mod undo;
+pub mod status;
+pub mod undo;
 mod why;
 
 use args::Live;

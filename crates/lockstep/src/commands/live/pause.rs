@@ -12,7 +12,11 @@ use crate::screen::Screen;
 
 /// Runs either command.
 pub async fn run(args: &SetArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.cluster).await?;
+    act(&Home::open(&args.cluster).await?, args, paused, screen).await
+}
+
+/// Pauses or resumes where the set lives.
+pub async fn act(home: &Home, args: &SetArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
     let set = home.set(&args.name).await?;
     let name = &set.name;
     let was = set.spec()["paused"].as_bool().unwrap_or_default();

@@ -17,9 +17,13 @@ use crate::show::words;
 
 /// Runs the command.
 pub async fn run(args: &PromoteArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.set.cluster).await?;
+    act(&Home::open(&args.set.cluster).await?, args, screen).await
+}
+
+/// Promotes where the set lives.
+pub async fn act(home: &Home, args: &PromoteArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let name = &args.set.name;
-    let said = memory::change(&home, name, |set, spec, memory| {
+    let said = memory::change(home, name, |set, spec, memory| {
         if let Some(group) = args.group.filter(|group| *group >= spec.replicas) {
             bail!("{name} has no group {group}; it has {}", words::count(spec.replicas, "group"));
         }

@@ -16,9 +16,13 @@ use crate::show::words;
 
 /// Runs the command.
 pub async fn run(args: &SetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.cluster).await?;
+    act(&Home::open(&args.cluster).await?, args, screen).await
+}
+
+/// Tries again where the set lives.
+pub async fn act(home: &Home, args: &SetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let name = &args.name;
-    let restarts = memory::change(&home, name, |set, _, memory| {
+    let restarts = memory::change(home, name, |set, _, memory| {
         let restarts = worth_it(set, memory)?;
         verbs::retry(memory, now());
         Ok(restarts)

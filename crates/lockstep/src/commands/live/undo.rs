@@ -21,7 +21,11 @@ const ATTEMPTS: usize = 5;
 
 /// Runs the command.
 pub async fn run(args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.set.cluster).await?;
+    act(&Home::open(&args.set.cluster).await?, args, screen).await
+}
+
+/// Goes back where the set lives.
+pub async fn act(home: &Home, args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     for _ in 0..ATTEMPTS {
         let set = home.set(&args.set.name).await?;
         let now = StoredSet::of(&set.parse(&Scales::default())?.set);
@@ -36,7 +40,7 @@ pub async fn run(args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             bail!("nothing to undo: {} is at revision {} ({}) already", set.name, to.number, to.hash);
         }
         prove(&set, to, &put)?;
-        if !args.dry_run && !write(&home, &set, &put).await? {
+        if !args.dry_run && !write(home, &set, &put).await? {
             continue;
         }
         return say(args, &set, &now, to, &put, screen);

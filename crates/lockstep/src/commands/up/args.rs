@@ -1,0 +1,90 @@
+//! What may be said of `lockstep up`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lockstep_core::time::Millis;
+
+use super::cluster::StartOptions;
+use crate::args::duration;
+use crate::input::cluster::ClusterArgs;
+
+/// Examples at the end of the help.
+pub const HELP: &str = "\
+Exit codes: 0 quit, or as --until asks; 2 a rollout has stalled or went back before --until was reached;
+3 --for was over before.
+
+Examples:
+  lockstep up                                        a cluster, a demo set, keys to play with it
+  lockstep up -f mine.yaml                           with a set of your own
+  lockstep up --plain --roll --until complete        the story of one rollout, for scripts
+  lockstep up --no-operator --no-demo                only the cluster; `lockstep operator` beside it";
+
+/// `lockstep up`.
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// Sets to start instead of the demo. `-` reads stdin.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Start no demo set.
+    #[arg(long)]
+    pub no_demo: bool,
+    /// Run no operator: the sets stay as they are until one runs beside.
+    #[arg(long)]
+    pub no_operator: bool,
+    /// How many nodes the cluster has.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub nodes: u32,
+    /// How many GPUs (nvidia.com/gpu) each node has.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pub gpus: u32,
+    /// The port the cluster listens at, on this machine only. Default: any that is free.
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// Keep the cluster in this file: what it holds is there again next time.
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    /// How many times faster pods start and end.
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub speed: u32,
+    /// Print a line for each change instead of the view. This is the default where there is no terminal.
+    #[arg(long)]
+    pub plain: bool,
+    /// Roll the first set to a new version once it stands, as the key r does.
+    #[arg(long)]
+    pub roll: bool,
+    /// End when every set is there; with --roll: after that rollout.
+    #[arg(long, value_name = "STATE", value_enum)]
+    pub until: Option<Until>,
+    /// End after this time.
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub limit: Option<Millis>,
+    /// Write what the operator says to this file.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Look at a cluster that runs already instead of starting one.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// When to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Until {
+    /// Every set is complete, or its partition is reached.
+    Complete,
+    /// Every set is at its end, also a bad one: complete, stalled, rolled back or refused.
+    Ended,
+}
+
+impl UpArgs {
+    /// How the cluster is to be started.
+    pub fn start_options(&self) -> StartOptions {
+        let Self { nodes, gpus, port, speed, .. } = *self;
+        StartOptions { nodes, gpus, port, speed, data: self.data.clone() }
+    }
+
+    /// A cluster that runs already was named.
+    pub fn is_of_others(&self) -> bool {
+        self.cluster.kubeconfig.is_some() || self.cluster.context.is_some()
+    }
+}

@@ -1,0 +1,259 @@
+//! Everything between the cluster and the screen: what is known, what is chosen, what is asked for.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use anyhow::Result;
+use kube::runtime::watcher;
+use kube::{Client, ResourceExt};
+use lockstep_api::label;
+use lockstep_core::time::{Millis, Time};
+
+use super::args::Until;
+use super::cluster::NodeSwitch;
+use super::compose;
+use super::deeds::{Deed, Outcome, Stage};
+use super::images::Versions;
+use super::journal::{Journal, Kind};
+use super::machines::node_of;
+use super::world::{Change, World};
+use crate::commands::live::home::Home;
+use crate::commands::live::status::refuse_to_watch;
+use crate::exit::Exit;
+use crate::input::live_set::LiveSet;
+use crate::show::progress::{self, Ended};
+use crate::view::scene::{EventScene, Said, Scene, Tone};
+
+/// After so long what was said takes less room.
+const SAID_LONG_AGO: Millis = Millis::seconds(20);
+
+/// What is asked for besides keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Script {
+    /// Roll once when all stand.
+    pub roll: bool,
+    /// When to end.
+    pub until: Option<Until>,
+}
+
+/// How far the rollout of the script is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rolled {
+    /// None is asked for, or it is written: with which version of the spec of which set.
+    Written(Option<(String, i64)>),
+    /// It is to be written when all stand.
+    Wanted,
+    /// It is being written.
+    Begun,
+}
+
+/// One run of the program.
+pub struct Session {
+    client: Client,
+    nodes: Option<Rc<dyn NodeSwitch>>,
+    versions: Rc<RefCell<Versions>>,
+    started: Time,
+    access: String,
+    until: Option<Until>,
+    rolled: Rolled,
+    world: World,
+    /// What happened.
+    pub journal: Journal,
+    chosen: usize,
+    help: bool,
+    said: Option<Said>,
+    said_at: Time,
+    commands: Vec<String>,
+}
+
+impl Session {
+    /// Begins.
+    pub fn new(
+        client: Client,
+        nodes: Option<Rc<dyn NodeSwitch>>,
+        access: String,
+        script: Script,
+        started: Time,
+    ) -> Self {
+        Self {
+            client,
+            nodes,
+            versions: Rc::default(),
+            started,
+            access,
+            until: script.until,
+            rolled: if script.roll { Rolled::Wanted } else { Rolled::Written(None) },
+            world: World::default(),
+            journal: Journal::default(),
+            chosen: 0,
+            help: false,
+            said: None,
+            said_at: started,
+            commands: Vec::new(),
+        }
+    }
+
+    /// When it began.
+    pub fn started(&self) -> Time {
+        self.started
+    }
+
+    /// Takes in what the watches show.
+    pub fn see(&mut self, changes: Vec<Result<Change, watcher::Error>>, now: Time) -> Result<()> {
+        for change in changes {
+            match change {
+                Ok(change) => self.world.see(change),
+                Err(error) => refuse_to_watch(error)?,
+            }
+        }
+        if self.world.is_complete() {
+            self.journal.look(&self.world, now);
+        }
+        Ok(())
+    }
+
+    /// Shows or hides the help.
+    pub fn toggle_help(&mut self) {
+        self.help = !self.help;
+    }
+
+    /// The next set is the one that is shown.
+    pub fn choose_next(&mut self) {
+        let count = self.world.sets().len().max(1);
+        self.chosen = (self.chosen + 1) % count;
+    }
+
+    /// The set that is shown.
+    fn chosen_set(&self) -> Option<LiveSet> {
+        let mut sets = self.world.sets();
+        let chosen = self.chosen.min(sets.len().checked_sub(1)?);
+        Some(sets.swap_remove(chosen))
+    }
+
+    /// Where a deed is to be done; says so, if it cannot be done at all.
+    pub fn stage(&mut self, now: Time) -> Option<Stage> {
+        let Some(set) = self.chosen_set() else {
+            let text = "there is no set yet".to_owned();
+            self.said = Some(Said { tone: Tone::Bad, text, command: None, is_old: false });
+            self.said_at = now;
+            return None;
+        };
+        Some(Stage {
+            home: Home::of(self.client.clone(), &set.namespace),
+            fullest: self.fullest(&set),
+            name: set.name,
+            nodes: self.nodes.clone(),
+            lost: self.lost().into_iter().next(),
+            versions: Rc::clone(&self.versions),
+        })
+    }
+
+    /// The nodes that are lost.
+    fn lost(&self) -> Vec<String> {
+        let Some(switch) = &self.nodes else { return Vec::new() };
+        let nodes = self.world.nodes.objects.values();
+        nodes.filter(|node| switch.is_lost(node)).map(ResourceExt::name_any).collect()
+    }
+
+    /// The node with the most pods of a set; of several the last.
+    fn fullest(&self, set: &LiveSet) -> Option<String> {
+        let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
+        for pod in self.world.pods.objects.values() {
+            let ours = pod.labels().get(label::SET) == Some(&set.name);
+            if ours && pod.namespace().as_ref() == Some(&set.namespace) && !node_of(pod).is_empty() {
+                *pods.entry(node_of(pod)).or_default() += 1;
+            }
+        }
+        pods.into_iter().max_by_key(|(_, count)| *count).map(|(node, _)| node.to_owned())
+    }
+
+    /// Remembers what came of a deed.
+    pub fn done(&mut self, outcome: Outcome, now: Time) {
+        let Outcome { deed, said, generation } = outcome;
+        self.commands.extend(said.command.clone().filter(|_| said.tone == Tone::Good));
+        let kind = if said.tone == Tone::Good { Kind::Deed } else { Kind::Refusal };
+        self.journal.tell(kind, said.tone, said.text.clone(), now);
+        if self.rolled == Rolled::Begun && deed == Deed::Roll {
+            let name = self.chosen_set().map(|set| set.name).unwrap_or_default();
+            // One that was refused is tried again when all stand.
+            self.rolled = match generation {
+                Some(generation) => Rolled::Written(Some((name, generation))),
+                None => Rolled::Wanted,
+            };
+        }
+        (self.said, self.said_at) = (Some(said), now);
+    }
+
+    /// What the last key did.
+    pub fn said(&self) -> Option<&Said> {
+        self.said.as_ref()
+    }
+
+    /// The commands that do what was done.
+    pub fn commands(&self) -> &[String] {
+        &self.commands
+    }
+
+    /// What the script wants done now.
+    pub fn wanted(&mut self, now: Time) -> Option<Deed> {
+        if self.rolled != Rolled::Wanted || !self.all(now, |ended| ended == Ended::Complete) {
+            return None;
+        }
+        self.rolled = Rolled::Begun;
+        Some(Deed::Roll)
+    }
+
+    /// How it ends, if it ends now.
+    pub fn end(&self, now: Time) -> Option<Exit> {
+        let Rolled::Written(written) = &self.rolled else { return None };
+        let known = |(name, generation): &(String, i64)| {
+            self.world.sets().iter().any(|set| set.name == *name && set.generation() >= *generation)
+        };
+        if !written.as_ref().is_none_or(known) {
+            return None;
+        }
+        let good = |ended| matches!(ended, Ended::Complete | Ended::PartitionReached);
+        match self.until? {
+            Until::Ended => self.all(now, |_| true).then_some(Exit::Fine),
+            Until::Complete if self.all(now, good) => Some(Exit::Fine),
+            Until::Complete => {
+                let ends = self.world.sets();
+                let bad = ends.iter().filter_map(|set| progress::ended(set, now)).any(|ended| !good(ended));
+                bad.then_some(Exit::Stalled)
+            }
+        }
+    }
+
+    /// Whether there are sets, and all of them are at an end like this.
+    fn all(&self, now: Time, like: impl Fn(Ended) -> bool) -> bool {
+        let sets = self.world.sets();
+        !sets.is_empty() && sets.iter().all(|set| progress::ended(set, now).is_some_and(&like))
+    }
+
+    /// What is on the screen.
+    pub fn scene(&self, now: Time) -> Scene {
+        let set = self.chosen_set();
+        let events = self.journal.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
+        Scene {
+            elapsed: now.since(self.started),
+            sets: self.world.sets().into_iter().map(|set| set.name).collect(),
+            chosen: self.chosen,
+            nodes: compose::node_scenes(set.as_ref(), &self.world, &self.lost()),
+            set: set.map(|set| compose::set_scene(&set, &self.world, now)),
+            events: events
+                .map(|entry| EventScene {
+                    at: entry.at.since(self.started),
+                    tone: entry.tone,
+                    text: entry.text.clone(),
+                })
+                .collect(),
+            said: self
+                .said
+                .clone()
+                .map(|said| Said { is_old: now.since(self.said_at) > SAID_LONG_AGO, ..said }),
+            access: self.access.clone(),
+            help: self.help,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What the last key did, how to reach the cluster, and the keys.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Canvas;
+use super::help::KEYS;
+use super::scene::{Said, Scene, Tone};
+use super::text::{fit, span, wrap};
+
+/// The lines at the bottom; the command that was said may take up to `most` of them.
+pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let mut lines = vec![canvas.title(&scene.access, Vec::new())];
+    match &scene.said {
+        Some(said) => lines.extend(said_lines(said, canvas, if said.is_old { 1 } else { most.max(1) })),
+        None => {
+            let hint = if scene.set.is_some() { " r rolls the set to a new version" } else { "" };
+            lines.push(fit(Line::from(span(hint, theme.quiet())), canvas.width));
+        }
+    }
+    lines.push(fit(keys(canvas), canvas.width));
+    lines
+}
+
+fn said_lines(said: &Said, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let mut lines = block(&said.text, canvas, most.min(2), theme.tone(said.tone));
+    if let Some(command) = &said.command {
+        lines.extend(block(&format!("$ {command}"), canvas, most, theme.tone(Tone::Quiet)));
+    }
+    lines
+}
+
+/// A text in at most so many lines.
+fn block(text: &str, canvas: Canvas, most: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = wrap(text, canvas.width.saturating_sub(2));
+    let whole = wrapped.len() <= most;
+    let line = |(at, part): (usize, String)| {
+        let text = if !whole && at + 1 == most { format!(" {part} …") } else { format!(" {part}") };
+        fit(Line::from(span(text, style)), canvas.width)
+    };
+    wrapped.into_iter().take(most).enumerate().map(line).collect()
+}
+
+fn keys(canvas: Canvas) -> Line<'static> {
+    let shown = || KEYS.iter().filter(|key| !key.word.is_empty());
+    let tight: usize = shown().map(|key| key.key.len() + key.word.len() + 2).sum();
+    let gap = if tight + shown().count() <= canvas.width { "  " } else { " " };
+    let mut spans = vec![Span::raw(" ")];
+    for key in shown() {
+        spans.push(span(key.key, canvas.theme.strong()));
+        spans.push(span(format!(" {}{gap}", key.word), canvas.theme.quiet()));
+    }
+    Line::from(spans)
+}

@@ -1,0 +1,62 @@
+//! Which set, and where it stands: the two lines at the top.
+
+use ratatui::text::{Line, Span};
+
+use super::scene::{Scene, SetScene, Tone};
+use super::text::{ends, fit, span};
+use super::{Canvas, clock};
+use crate::show::words;
+
+pub fn lines(scene: &Scene, canvas: Canvas) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let up = vec![span(format!("up {} ", clock(scene.elapsed)), theme.quiet())];
+    let Some(set) = &scene.set else {
+        let none = vec![span(" no LockstepSet yet", theme.tone(Tone::Warn))];
+        let hint = Line::from(span(" kubectl apply -f examples/up.yaml", theme.quiet()));
+        return vec![ends(none, up, canvas.width), fit(hint, canvas.width)];
+    };
+    let mut right = Vec::new();
+    if scene.sets.len() > 1 {
+        let which = format!("set {}/{} (Tab)  ", scene.chosen + 1, scene.sets.len());
+        right.push(span(which, theme.quiet()));
+    }
+    right.extend(up);
+    vec![ends(name_and_phase(set, canvas), right, canvas.width), fit(numbers(set, canvas), canvas.width)]
+}
+
+fn name_and_phase(set: &SetScene, canvas: Canvas) -> Vec<Span<'static>> {
+    let theme = canvas.theme;
+    let mut spans = vec![
+        span(format!(" {}", set.name), theme.strong()),
+        span(format!(" in {}  ", set.namespace), theme.quiet()),
+        span(set.phase.clone(), theme.tone(set.tone).patch(theme.strong())),
+    ];
+    if let Some(rolling) = set.rolling {
+        spans.push(span(format!(" for {}", clock(rolling)), theme.tone(set.tone)));
+    }
+    spans.push(Span::raw(format!("  {}", set.revision)));
+    spans
+}
+
+fn numbers(set: &SetScene, canvas: Canvas) -> Line<'static> {
+    let theme = canvas.theme;
+    let groups = words::count(set.groups, "group");
+    let mut said = format!(" {groups}: {} updated, {} ready", set.groups_updated, set.groups_ready);
+    if !set.in_update.is_empty() {
+        let which: Vec<String> = set.in_update.iter().map(ToString::to_string).collect();
+        said += &format!(", in update: {}", words::list(&which));
+    }
+    let mut spans = vec![Span::raw(said), Span::raw("  ")];
+    for (name, holds) in &set.conditions {
+        let (tone, text) = match (name.as_str(), holds) {
+            ("Ready", true) => (Tone::Good, name.clone()),
+            ("Ready", false) => (Tone::Quiet, "not Ready".to_owned()),
+            ("Stalled", true) => (Tone::Bad, name.clone()),
+            (_, true) => (Tone::Warn, name.clone()),
+            // What does not hold and is not wished for needs no word.
+            (_, false) => continue,
+        };
+        spans.push(span(format!(" {text} "), theme.tone(tone)));
+    }
+    Line::from(spans)
+}

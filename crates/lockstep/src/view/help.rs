@@ -1,0 +1,51 @@
+//! The keys, and what they do.
+
+use ratatui::text::{Line, Span};
+
+use super::Canvas;
+use super::text::{fit, span};
+
+/// A key.
+pub struct Key {
+    /// How it is written.
+    pub key: &'static str,
+    /// In a word, for the line at the bottom; nothing, if it is not shown there.
+    pub word: &'static str,
+    /// In a sentence.
+    pub does: &'static str,
+}
+
+const fn key(key: &'static str, word: &'static str, does: &'static str) -> Key {
+    Key { key, word, does }
+}
+
+/// All keys.
+pub const KEYS: [Key; 13] = [
+    key("r", "roll", "roll every role to the next version of its image"),
+    key("b", "bad", "roll one role to an image that does not exist: its pods never become ready"),
+    key("n", "node", "lose the fullest node, or bring it back"),
+    key("p", "pause", "pause the set, or let it go on"),
+    key("P", "promote", "let the pause pass that holds now"),
+    key("u", "undo", "put the revision before back into the spec"),
+    key("a", "abort", "back to what stood complete; the spec stays as it is"),
+    key("t", "", "try again after a stall"),
+    key("s", "scale", "one more instance of a role in each group"),
+    key("S", "", "one less"),
+    key("Tab", "", "the next set"),
+    key("?", "help", "this help, or away with it"),
+    key("q", "quit", "quit; Ctrl-C does the same"),
+];
+
+pub fn lines(canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
+    let theme = canvas.theme;
+    let mut lines = vec![canvas.title("Help", Vec::new())];
+    for key in KEYS {
+        let spans = vec![span(format!("  {:<5}", key.key), theme.strong()), Span::raw(key.does)];
+        lines.push(fit(Line::from(spans), canvas.width));
+    }
+    let closing = "Every key does what a command line does, and shows it at the bottom.";
+    lines.push(Line::default());
+    lines.push(fit(Line::from(span(format!("  {closing}"), theme.quiet())), canvas.width));
+    lines.truncate(rows);
+    lines
+}

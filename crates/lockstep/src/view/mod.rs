@@ -1,0 +1,110 @@
+//! The terminal view of `lockstep up`: a pure function from a scene to a frame.
+
+mod footer;
+mod header;
+mod help;
+mod history;
+mod nodes;
+mod roles;
+mod rollout;
+pub mod scene;
+mod share;
+mod text;
+pub mod theme;
+
+#[cfg(test)]
+mod tests;
+
+use lockstep_core::time::Millis;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use self::scene::Scene;
+use self::share::{Want, share};
+use self::theme::Theme;
+
+/// Smaller than this nothing can be said.
+const SMALLEST: (u16, u16) = (40, 10);
+
+/// Where sections are drawn: how wide, and how it looks.
+#[derive(Debug, Clone, Copy)]
+struct Canvas {
+    width: usize,
+    theme: Theme,
+}
+
+impl Canvas {
+    /// A line that begins a section.
+    fn title(self, name: &str, right: Vec<Span<'static>>) -> Line<'static> {
+        let quiet = self.theme.quiet();
+        let taken: usize = right.iter().map(Span::width).sum();
+        let dashes = self.width.saturating_sub(text::width(name) + taken + 5);
+        let mut spans = vec![
+            text::span("── ", quiet),
+            text::span(name, self.theme.strong()),
+            text::span(format!(" {} ", "─".repeat(dashes)), quiet),
+        ];
+        spans.extend(right);
+        text::fit(Line::from(spans), self.width)
+    }
+}
+
+/// Draws a scene.
+pub fn draw(frame: &mut Frame<'_>, scene: &Scene, theme: Theme) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let least = format!("at least {} × {}, please", SMALLEST.0, SMALLEST.1);
+        frame.render_widget(Paragraph::new(least), area);
+        return;
+    }
+    let canvas = Canvas { width: usize::from(area.width), theme };
+    let header = header::lines(scene, canvas);
+    let footer = footer::lines(scene, canvas, usize::from(area.height) / 8);
+    let rows = usize::from(area.height).saturating_sub(header.len() + footer.len());
+    let middle = if scene.help { help::lines(canvas, rows) } else { sections(scene, canvas, rows) };
+    let top = middle_top(&header, area);
+    put(frame, header, area);
+    put(frame, middle, Rect { y: top, height: u16::try_from(rows).unwrap_or(u16::MAX), ..area });
+    let below = u16::try_from(footer.len()).unwrap_or(area.height).min(area.height);
+    put(frame, footer, Rect { y: area.bottom() - below, height: below, ..area });
+}
+
+fn middle_top(header: &[Line<'static>], area: Rect) -> u16 {
+    area.y + u16::try_from(header.len()).unwrap_or_default().min(area.height)
+}
+
+fn put(frame: &mut Frame<'_>, lines: Vec<Line<'static>>, area: Rect) {
+    frame.render_widget(Paragraph::new(lines), area.intersection(frame.area()));
+}
+
+/// What stands between header and footer: roles, rollout, nodes and what happened.
+fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
+    let Some(set) = &scene.set else {
+        let mut lines = nodes::lines(scene, canvas, rows / 2);
+        let given = rows.saturating_sub(lines.len());
+        lines.extend(history::lines(scene, canvas, given));
+        return lines;
+    };
+    let wants = [
+        Want { least: 5, most: roles::rows(set) },
+        // What is waited for can take pages, and `lockstep why` has them.
+        Want { least: 3, most: rollout::rows(set, canvas).min(rows * 2 / 5) },
+        Want { least: 5, most: 1 + scene.nodes.len() },
+        Want { least: 2, most: 1 + scene.events.len() },
+    ];
+    let given = share(rows, &wants);
+    let mut lines = roles::lines(set, canvas, given[0]);
+    lines.extend(rollout::lines(set, canvas, given[1]));
+    lines.extend(nodes::lines(scene, canvas, given[2]));
+    lines.extend(history::lines(scene, canvas, given[3]));
+    lines
+}
+
+/// A length of time as a clock shows it: `0:34`, `1:02:03`.
+fn clock(length: Millis) -> String {
+    let seconds = length.0 / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
