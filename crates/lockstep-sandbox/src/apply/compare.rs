@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::walk::fields_of;
 use crate::fields::{Element, Fields};
 use crate::shape::{ListKind, ListShape, Shape, Shapes};
 
@@ -35,19 +34,48 @@ impl Comparison {
     }
 }
 
-/// Compares two states.
+/// Compares two states. Where one of them holds nothing, the other's fields came or went one by one.
 pub fn compare(old: &Value, new: &Value, shape: &Shape, shapes: &Shapes) -> Comparison {
-    match (old, new, shapes.resolve(shape)) {
-        _ if old == new => Comparison::default(),
-        (Value::Object(old), Value::Object(new), Shape::Map(of)) if !of.atomic => {
-            maps(old, new, |name| of.field(name), shapes)
-        }
-        (Value::Object(old), Value::Object(new), Shape::Any) => maps(old, new, |_| &Shape::Any, shapes),
-        (Value::Array(old), Value::Array(new), Shape::List(of)) if of.kind != ListKind::Atomic => {
-            lists(old, new, of, shapes)
-        }
-        _ => Comparison { modified: Fields::leaf(), ..Comparison::default() },
+    let modified = || Comparison { modified: Fields::leaf(), ..Comparison::default() };
+    if old == new {
+        return Comparison::default();
     }
+    if is_empty(old) && is_empty(new) {
+        return modified();
+    }
+    match shapes.resolve(shape) {
+        Shape::Map(of) if !of.atomic => match (entries(old), entries(new)) {
+            (Some(old), Some(new)) => maps(old, new, |name| of.field(name), shapes),
+            _ => modified(),
+        },
+        Shape::Any => match (entries(old), entries(new)) {
+            (Some(old), Some(new)) => maps(old, new, |_| &Shape::Any, shapes),
+            _ => modified(),
+        },
+        Shape::List(of) if of.kind != ListKind::Atomic => match (items(old), items(new)) {
+            (Some(old), Some(new)) => lists(old, new, of, shapes),
+            _ => modified(),
+        },
+        _ => modified(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+fn entries(value: &Value) -> Option<&Map<String, Value>> {
+    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    if value.is_null() { Some(&NONE) } else { value.as_object() }
+}
+
+fn items(value: &Value) -> Option<&[Value]> {
+    if value.is_null() { Some(&[]) } else { value.as_array().map(Vec::as_slice) }
 }
 
 fn maps<'a>(
@@ -92,10 +120,28 @@ fn lists(old: &[Value], new: &[Value], of: &ListShape, shapes: &Shapes) -> Compa
     all
 }
 
-/// A value that came or went as a whole: the place itself, and all that lies below.
+/// A value that came or went as a whole: the place itself, and every place below.
 fn whole(value: &Value, shape: &Shape, shapes: &Shapes) -> Fields {
-    let mut fields = fields_of(value, shape, shapes);
-    fields.set_member();
+    let mut fields = Fields::leaf();
+    match (value, shapes.resolve(shape)) {
+        (Value::Object(map), Shape::Map(of)) if !of.atomic => {
+            for (name, value) in map {
+                fields.hang(Element::field(name), whole(value, of.field(name), shapes));
+            }
+        }
+        (Value::Object(map), Shape::Any) => {
+            for (name, value) in map {
+                fields.hang(Element::field(name), whole(value, &Shape::Any, shapes));
+            }
+        }
+        (Value::Array(items), Shape::List(of)) if of.kind != ListKind::Atomic => {
+            for (index, item) in items.iter().enumerate() {
+                let element = of.element(item).unwrap_or_else(|| Element::index(index));
+                fields.hang(element, whole(item, &of.items, shapes));
+            }
+        }
+        _ => {}
+    }
     fields
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::apply::{Managers, Operation};
+use crate::builtin;
 use crate::refusal::{About, Refusal};
 use crate::request::Writes;
 use crate::store::Key;
@@ -37,7 +38,7 @@ impl Turn<'_> {
         self.place(target, &mut object)?;
         self.set_defaults(target, &mut object);
         if operation == Operation::Update {
-            let live = json!({"apiVersion": object["apiVersion"], "kind": object["kind"]});
+            let live = self.blank(target);
             object = self.owned(target, &live, object, &Managers::default());
         }
         self.check_namespace(target)?;
@@ -90,6 +91,19 @@ impl Turn<'_> {
             self.server.catalogue.define(&object);
         }
         object
+    }
+
+    /// An object of a kind before anybody wrote anything.
+    pub(super) fn blank(&self, target: &Target) -> Value {
+        let kind = &target.kind;
+        let mut blank = json!({});
+        if kind.schema.is_some() {
+            // Nothing is read, so nothing can be misread.
+            let _ = builtin::decode((&kind.of.group, &kind.kind), &mut blank);
+        }
+        blank["apiVersion"] = Value::from(kind.api_version());
+        blank["kind"] = Value::from(&*kind.kind);
+        blank
     }
 
     /// Puts an object where the path says.

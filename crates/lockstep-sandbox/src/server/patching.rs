@@ -220,7 +220,7 @@ impl Turn<'_> {
         if given("resourceVersion").is_some() {
             return Err(Refusal::not_found(target.about(name)).into());
         }
-        let live = serde_json::json!({"apiVersion": applied["apiVersion"], "kind": applied["kind"]});
+        let live = self.blank(target);
         let object = owners::applied(self, target, &live, applied, force)?;
         self.create_object(target, object, writes, Operation::Apply)
     }

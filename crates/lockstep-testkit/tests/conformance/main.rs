@@ -1,0 +1,170 @@
+//! The embedded cluster and a real API server, side by side: the same requests, the same answers.
+//!
+//! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one.
+
+mod compare;
+mod kinds;
+mod normal;
+mod patches;
+mod play;
+mod rng;
+mod sequence;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::Client;
+use lockstep_sandbox::cluster::{Cluster as Embedded, Setup};
+use lockstep_testkit::{Cluster, Component};
+use serde_json::Value;
+
+use crate::compare::Difference;
+use crate::sequence::{Sequence, Step, generate};
+
+/// How many sequences are played unless told.
+const FEW: u64 = 300;
+/// How many are under way at a time.
+const TOGETHER: usize = 16;
+
+/// The two servers.
+struct Both {
+    real: Client,
+    ours: Client,
+    played: AtomicU32,
+}
+
+impl Both {
+    async fn new(cluster: &Cluster) -> Self {
+        let real = cluster.access().expect("our own").client(play::AGENT).await.expect("a client");
+        let mut setup = Setup::now();
+        setup.without = ["kube-scheduler", "garbage-collector-controller", "replicaset-controller", "deployment-controller"].map(str::to_owned).to_vec();
+        let ours = Client::new(Embedded::start(setup).service(), "default");
+        Self { real, ours, played: AtomicU32::new(0) }
+    }
+
+    /// Defines the custom resource, and waits until both serve it.
+    async fn define(&self) {
+        let definition: Value = serde_json::from_str(include_str!("widget.json")).expect("JSON");
+        let create = Step::new("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+        let create = create.with("application/json", &definition);
+        let list = Step::new("GET", "/apis/conformance.lockstep.dev/v1/widgets");
+        for client in [&self.real, &self.ours] {
+            let said = play::once(client, &create).await;
+            assert_eq!(said.code, 201, "{said:?}");
+            for _ in 0..200 {
+                if play::once(client, &list).await.code == 200 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        // A definition is served a moment before all of it is.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+
+    /// Plays a sequence on both. Every time in a namespace of its own.
+    async fn differ(&self, seed: u64, keep: Option<&[bool]>) -> Option<Difference> {
+        let number = self.played.fetch_add(1, Ordering::Relaxed);
+        let space = format!("s{seed}-{number}");
+        let mut sequence = generate(seed, &space);
+        if let Some(keep) = keep {
+            let mut kept = keep.iter();
+            sequence.steps.retain(|_| *kept.next().unwrap_or(&true));
+        }
+        let (real, ours) = tokio::join!(play::play(&self.real, &sequence), play::play(&self.ours, &sequence));
+        compare::first(&sequence, &normal::normal(real), &normal::normal(ours), &space)
+    }
+
+    /// The fewest steps that still show a difference of this kind.
+    async fn reduced(&self, seed: u64, found: &Difference) -> (Difference, Sequence) {
+        let length = generate(seed, "s").steps.len();
+        let mut keep = vec![true; length];
+        let mut best = found.clone();
+        for index in (0..length).rev() {
+            keep[index] = false;
+            match self.differ(seed, Some(&keep)).await {
+                Some(difference) if difference.mark == found.mark => best = difference,
+                _ => keep[index] = true,
+            }
+        }
+        let mut sequence = generate(seed, "s");
+        let mut kept = keep.iter();
+        sequence.steps.retain(|_| *kept.next().unwrap_or(&true));
+        (best, sequence)
+    }
+}
+
+/// Which seeds are wanted.
+fn seeds() -> Vec<u64> {
+    let told = std::env::var("LOCKSTEP_CONFORMANCE").unwrap_or_default();
+    match told.strip_prefix("seed:") {
+        Some(seed) => vec![seed.parse().expect("a seed")],
+        None => (0..told.parse().unwrap_or(FEW)).collect(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_cluster_answers_as_a_real_one() {
+    let cluster = Cluster::builder().without(Component::ControllerManager).without(Component::Scheduler).our_own();
+    let Some(cluster) = cluster.start_or_skip().await else { return };
+    let both = Both::new(&cluster).await;
+    both.define().await;
+    let seeds = seeds();
+    let count = seeds.len();
+    let found: Vec<(u64, Difference)> = futures::stream::iter(seeds)
+        .map(|seed| {
+            let both = &both;
+            async move { both.differ(seed, None).await.map(|difference| (seed, difference)) }
+        })
+        .buffer_unordered(TOGETHER)
+        .filter_map(|found| async { found })
+        .collect()
+        .await;
+    if found.is_empty() {
+        return;
+    }
+    report(&both, found, count).await;
+}
+
+/// Tells of the differences, the most frequent first.
+async fn report(both: &Both, mut found: Vec<(u64, Difference)>, count: usize) {
+    found.sort_by_key(|(seed, _)| *seed);
+    let total = found.len();
+    let mut groups: BTreeMap<String, Vec<(u64, Difference)>> = BTreeMap::new();
+    for (seed, difference) in found {
+        groups.entry(difference.mark.clone()).or_default().push((seed, difference));
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, found)| std::cmp::Reverse(found.len()));
+    let most = std::env::var("LOCKSTEP_CONFORMANCE_SHOWN").ok().and_then(|most| most.parse().ok()).unwrap_or(5);
+    for (_, found) in groups.iter().take(most) {
+        let (seed, difference) = &found[0];
+        let (difference, sequence) = both.reduced(*seed, difference).await;
+        println!("\n=== {} times; seed {seed}\n{}", found.len(), cut(&difference.request, 400));
+        for step in &sequence.steps {
+            println!("   . {} {} [{}] {}", step.method, step.path, step.content_type, cut(&shown(step), 700));
+        }
+        for place in difference.places.iter().take(12) {
+            println!("   {}", cut(place, 900));
+        }
+        println!("   real {}", cut(&difference.real.to_string(), 300));
+        println!("   ours {}", cut(&difference.ours.to_string(), 300));
+    }
+    for (mark, found) in groups.iter().skip(most) {
+        println!("--- {} times; seed {}: {}", found.len(), found[0].0, cut(mark, 700));
+    }
+    panic!("{total} of {count} sequences differ, in {} ways", groups.len());
+}
+
+fn shown(step: &Step) -> String {
+    match &step.body {
+        sequence::Body::Text(text) => text.clone(),
+        sequence::Body::Changed { of, patch } => format!("{of} with {patch}"),
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}

@@ -1,0 +1,165 @@
+//! What may differ between two servers that behave the same: identities, times, versions and made-up names.
+//! They are replaced by what must not differ: which are the same, and in which order they came.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::play::Played;
+
+/// Replaces what may differ.
+pub fn normal(mut played: Played) -> Played {
+    let mut known = Known::default();
+    for said in &played.said {
+        known.learn(&said.body);
+    }
+    for event in played.watched.iter().flatten() {
+        known.learn(event);
+    }
+    for said in &mut played.said {
+        known.rewrite(&mut said.body, "");
+        said.warnings.iter_mut().for_each(|warning| *warning = known.text(warning));
+    }
+    for event in played.watched.iter_mut().flatten() {
+        known.rewrite(event, "");
+    }
+    played
+}
+
+#[derive(Default)]
+struct Known {
+    uids: Vec<String>,
+    versions: BTreeSet<u64>,
+}
+
+impl Known {
+    fn learn(&mut self, value: &Value) {
+        match value {
+            Value::Object(map) => {
+                if let Some(uid) = value["metadata"]["uid"].as_str()
+                    && !self.uids.iter().any(|known| known == uid)
+                {
+                    self.uids.push(uid.to_owned());
+                }
+                let is_list = map.contains_key("items") || map.contains_key("rows");
+                if let Some(version) = value["metadata"]["resourceVersion"].as_str()
+                    && !is_list
+                {
+                    self.versions.extend(version.parse::<u64>());
+                }
+                map.values().for_each(|value| self.learn(value));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.learn(item)),
+            _ => {}
+        }
+    }
+
+    /// A version, as the number of those that came up to it.
+    fn version(&self, text: &str) -> String {
+        match text.parse::<u64>() {
+            Ok(version) if version > 1 => format!("rv-{}", self.versions.range(..=version).count()),
+            _ => text.to_owned(),
+        }
+    }
+
+    fn rewrite(&self, value: &mut Value, key: &str) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map.iter_mut() {
+                    match (key.as_str(), &*value) {
+                        ("resourceVersion", Value::String(version)) => *value = json!(self.version(version)),
+                        ("continue", Value::String(token)) if !token.is_empty() => *value = json!("(token)"),
+                        _ => self.rewrite(value, key),
+                    }
+                }
+            }
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.rewrite(item, key));
+                // Within one second they are sorted by name, else by time.
+                if key == "managedFields" {
+                    items.sort_by_key(|item| {
+                        ["operation", "manager", "apiVersion", "subresource"].map(|key| item[key].to_string())
+                    });
+                }
+                if matches!(key, "items" | "rows") && items.iter().any(|item| item.to_string().contains("gen-*")) {
+                    items.sort_by_key(Value::to_string);
+                }
+                if key == "cells" {
+                    items.iter_mut().filter(|cell| is_age(cell)).for_each(|cell| *cell = json!("(age)"));
+                }
+            }
+            Value::String(text) => *text = self.text(text),
+            _ => {}
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (number, uid) in self.uids.iter().enumerate() {
+            if text.contains(uid.as_str()) {
+                text = text.replace(uid.as_str(), &format!("uid-{number}"));
+            }
+        }
+        for (number, length, shown) in [(27, 27, "(micro time)"), (20, 20, "(time)")] {
+            while let Some(start) = text.as_bytes().windows(number).position(is_time) {
+                text.replace_range(start..start + length, shown);
+            }
+        }
+        if text.to_lowercase().contains("resourceversion") || text.contains("resource version") {
+            text = self.numbers(&text);
+        }
+        let parts: Vec<&str> = text.split('.').collect();
+        if parts.len() == 4 && parts[0] == "10" && parts.iter().all(|part| part.parse::<u8>().is_ok()) {
+            return "(address)".to_owned();
+        }
+        generated(&text)
+    }
+
+    /// Versions in sentences.
+    fn numbers(&self, text: &str) -> String {
+        let mut out = String::new();
+        let mut digits = String::new();
+        for letter in text.chars().chain(['\0']) {
+            if letter.is_ascii_digit() {
+                digits.push(letter);
+                continue;
+            }
+            out.push_str(&self.version(&digits));
+            digits.clear();
+            out.push(letter);
+        }
+        out.pop();
+        out
+    }
+}
+
+/// `2026-03-04T05:06:07Z`, but for the one the sequences themselves use.
+fn is_time(bytes: &[u8]) -> bool {
+    let pattern: &[u8] = if bytes.len() == 20 { b"0000-00-00T00:00:00Z" } else { b"0000-00-00T00:00:00.000000Z" };
+    let fits = bytes.iter().zip(pattern).all(|(byte, wanted)| match wanted {
+        b'0' => byte.is_ascii_digit(),
+        wanted => byte == wanted,
+    });
+    fits && !bytes.starts_with(b"2026-01-01")
+}
+
+fn is_age(cell: &Value) -> bool {
+    let Some(text) = cell.as_str() else { return false };
+    let number = text.trim_end_matches(['s', 'm', 'h', 'd']);
+    text.len() == number.len() + 1 && number.parse::<u64>().is_ok()
+}
+
+/// Names that were made up.
+fn generated(text: &str) -> String {
+    let mut out = text.to_owned();
+    let mut from = 0;
+    while let Some(found) = out[from..].find("gen-") {
+        let start = from + found + 4;
+        let end = start + 5;
+        if out.get(start..end).is_some_and(|suffix| suffix.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            out.replace_range(start..end, "*");
+        }
+        from = start;
+    }
+    out
+}
