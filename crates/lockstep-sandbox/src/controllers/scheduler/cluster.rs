@@ -164,6 +164,9 @@ impl Cluster {
         self.stirred |= placed(&old) != placed(&pod);
         self.waiting.remove(key);
         self.fresh.remove(key);
+        if pod.as_ref().is_none_or(|pod| !pod.gated) {
+            self.wake_held(old.as_ref());
+        }
         let Some(pod) = pod else { return };
         if pod.waits() {
             self.waiting.insert(key.clone());
@@ -175,6 +178,15 @@ impl Cluster {
         }
         self.place(&pod, 1);
         self.pods.insert(key.clone(), pod);
+    }
+
+    /// A gang that was held by a pod's gate may have a chance once that is lifted, or the pod gone.
+    fn wake_held(&mut self, held: Option<&Pod>) {
+        if let Some(group) = held.filter(|pod| pod.gated).and_then(Pod::group_name) {
+            let waiting = self.members(&group).filter(|pod| pod.waits()).map(|pod| pod.key.clone());
+            let waiting: Vec<Key> = waiting.collect();
+            self.fresh.extend(waiting);
+        }
     }
 
     /// Puts a pod where it belongs, or takes it away.
