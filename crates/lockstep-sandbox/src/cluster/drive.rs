@@ -56,22 +56,25 @@ async fn round(shared: &Shared) -> Option<Timestamp> {
     let mut again: Option<Timestamp> = None;
     for (name, turn) in turns {
         again = turn.again.into_iter().chain(again).min();
+        let mut refused = false;
         for (index, wish) in turn.wishes.iter().enumerate() {
-            fulfil(shared, name, wish, index).await;
+            // Nobody is told of what was not done.
+            let idle = refused && matches!(wish, Wish::Event(event) if event.afterwards);
+            refused = !idle && !fulfil(shared, name, wish, index).await;
         }
     }
     again
 }
 
-async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) {
+/// Does what is wished. Whether it was not refused.
+async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) -> bool {
     let (request, manager) = {
         let state = shared.lock();
         let mark = state.server.store().revision() * 1000 + index as u64;
         (request(state.server.catalogue(), wish, shared.now(), mark), state.controllers.manager(name))
     };
-    let Some(mut request) = request else { return };
+    let Some(mut request) = request else { return false };
     tracing::trace!(controller = name, ?wish, "wishes");
-    if std::env::var_os("SB_TRACE").is_some() { eprintln!("{name}: {wish:?}"); }
     request.user = User::system(name);
     request.user_agent = manager.unwrap_or(name).to_owned();
     if let Answer::Done(done) = shared.respond(&request).await
@@ -79,9 +82,10 @@ async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) 
     {
         let why = done.message();
         tracing::debug!(controller = name, %why, "refused");
-        if std::env::var_os("SB_TRACE").is_some() { eprintln!("REFUSED {name}: {why}"); }
         shared.lock().controllers.refused(name, wish, &why);
+        return false;
     }
+    true
 }
 
 /// A wish as a request.

@@ -5,6 +5,7 @@ mod cluster;
 mod compose;
 mod deeds;
 mod demo;
+mod embedded;
 mod face;
 mod images;
 mod journal;
@@ -81,7 +82,7 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     block_on(async {
         let mut running = match args.is_of_others() {
             true => cluster::join(&args.cluster).await?,
-            false => cluster::start(&args.start_options()).await?,
+            false => embedded::start(&args.start_options()).await?,
         };
         if !args.is_of_others() {
             serve_kinds(&running.client).await?;
