@@ -35,7 +35,10 @@ impl Selector {
                 None => break,
                 Some(Word::Sign(',')) if left.peek().is_some() => {}
                 Some(other) => {
-                    return Err(unparsed(&format!("found '{}', expected: ',' or 'end of string'", other.shown())));
+                    return Err(unparsed(&format!(
+                        "found '{}', expected: ',' or 'end of string'",
+                        other.shown()
+                    )));
                 }
             }
         }
@@ -76,7 +79,8 @@ impl Selector {
     pub fn holds<'a>(&self, find: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|(key, test)| {
             let found = find(key);
-            let is_one = |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
+            let is_one =
+                |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
             let number = || found.and_then(|found| found.parse::<i64>().ok());
             match test {
                 Test::Is(values) => is_one(values),
@@ -186,7 +190,9 @@ impl Reader {
             Some(Word::Text(key)) => key,
             other => {
                 let found = other.map(|word| word.shown()).unwrap_or_default();
-                return Err(unparsed(&format!("found '{found}', expected: !, identifier, or 'end of string'")));
+                return Err(unparsed(&format!(
+                    "found '{found}', expected: !, identifier, or 'end of string'"
+                )));
             }
         };
         if absent {
@@ -291,7 +297,8 @@ mod tests {
     #[test]
     fn selectors_of_objects() {
         let labels = json!({"app": "web"});
-        let selects = |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
+        let selects =
+            |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
         assert_eq!(selects(Value::Null), None);
         assert_eq!(selects(json!({})), Some(true));
         assert_eq!(selects(json!({"matchLabels": {"app": "web"}})), Some(true));
@@ -302,9 +309,8 @@ mod tests {
     #[test]
     fn fields() {
         let selector = Selector::of_fields("metadata.name=x,status.phase!=Failed").expect("readable");
-        let find = |phase: &'static str| {
-            move |key: &str| Some(if key == "metadata.name" { "x" } else { phase })
-        };
+        let find =
+            |phase: &'static str| move |key: &str| Some(if key == "metadata.name" { "x" } else { phase });
         assert!(selector.holds(find("Running")) && !selector.holds(find("Failed")));
         assert!(Selector::of_fields("metadata.name").is_err());
     }

@@ -124,7 +124,11 @@ pub(super) fn check_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
         return Err(Refusal::bad_request(format!(
             "{named} in version {version:?} cannot be handled as a {wanted}: converting ({version}.{named}) to \
              ({}.{wanted}): unknown conversion",
-            if kind.of.group.is_empty() { "core" } else { kind.of.group.split('.').next().unwrap_or_default() },
+            if kind.of.group.is_empty() {
+                "core"
+            } else {
+                kind.of.group.split('.').next().unwrap_or_default()
+            },
         )));
     }
     let wanted_version = kind.api_version();

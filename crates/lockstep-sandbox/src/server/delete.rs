@@ -40,7 +40,8 @@ impl Turn<'_> {
         if shown {
             return Ok(look.one(200, object, &self.server.catalogue, self.now));
         }
-        let mut details = json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
+        let mut details =
+            json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
         if !target.kind.of.group.is_empty() {
             details["group"] = Value::from(target.kind.of.group.as_str());
         }

@@ -164,7 +164,8 @@ impl Server {
     fn furnish(&mut self, now: Timestamp) {
         let names = ["default", "kube-system", "kube-public", "kube-node-lease"];
         for name in names {
-            let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let body =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             let request = Request::new(crate::request::Method::Post, "/api/v1/namespaces");
             let mut request = request.with_body("application/json", body.to_string());
             request.user_agent = "kube-apiserver".to_owned();

@@ -77,9 +77,11 @@ impl Turn<'_> {
         let query = &self.request.query;
         let said = |name: &str| query.get(name).is_some_and(|value| !value.is_empty());
         let cause = match sort {
-            Sort::Apply if !said("fieldManager") => {
-                Cause::new("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
-            }
+            Sort::Apply if !said("fieldManager") => Cause::new(
+                "FieldValueRequired",
+                "fieldManager",
+                "Required value: is required for apply patch",
+            ),
             Sort::Json | Sort::Merge | Sort::Strategic if query.says("force") => Cause::new(
                 "FieldValueForbidden",
                 "force",
@@ -97,7 +99,9 @@ impl Turn<'_> {
     fn patched(&self, target: &Target, sort: Sort, live: &Value, body: &Value) -> Result<Value, Refusal> {
         let undecodable = |wanted: &str, prefix: &str| {
             let found = typed::json_sort(body);
-            Refusal::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"))
+            Refusal::bad_request(format!(
+                "{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"
+            ))
         };
         match sort {
             Sort::Json if !body.is_array() => {
@@ -143,7 +147,9 @@ impl Turn<'_> {
             );
             return Err(match kind.schema {
                 Some(_) => wrong(&why).into(),
-                None => super::decode::check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => {
+                    super::decode::check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into()
+                }
             });
         }
         if let Some(why) = self.type_error(object, kind) {

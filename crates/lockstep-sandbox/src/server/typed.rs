@@ -21,7 +21,8 @@ pub(crate) fn json_sort(value: &Value) -> &'static str {
 pub(crate) fn go_map(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let pairs: Vec<String> = map.iter().map(|(key, value)| format!("{key}:{}", go_map(value))).collect();
+            let pairs: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", go_map(value))).collect();
             format!("map[{}]", pairs.join(" "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(go_map).collect::<Vec<_>>().join(" ")),
