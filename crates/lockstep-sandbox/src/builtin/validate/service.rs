@@ -86,6 +86,7 @@ fn spec(spec: &Value, causes: &mut Causes) {
     }
     causes.one_of(&here.child("type"), sort, &TYPES);
     repeated_ports(spec, &here.child("ports"), causes);
+    source_ranges(spec, &here.child("LoadBalancerSourceRanges"), causes);
     if has(spec, "allocateLoadBalancerNodePorts") && sort != "LoadBalancer" {
         let here = here.child("allocateLoadBalancerNodePorts");
         causes.forbidden(&here, "may only be used when `type` is 'LoadBalancer'");
@@ -249,6 +250,11 @@ fn traffic(spec: &Value, here: &At, causes: &mut Causes) {
     } else if !policy.is_empty() {
         causes.invalid(&place, &Value::from(policy), "may only be set for externally-accessible services");
     }
+    let number = int(spec, "healthCheckNodePort").unwrap_or_default();
+    if number != 0 && !(sort == "LoadBalancer" && policy == "Local") {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        causes.invalid(&here.child("healthCheckNodePort"), &Value::from(number), why);
+    }
     let place = here.child("internalTrafficPolicy");
     if TYPES.contains(&sort) && sort != "ExternalName" && !has(spec, "internalTrafficPolicy") {
         causes.required(&place, "");
@@ -256,5 +262,20 @@ fn traffic(spec: &Value, here: &At, causes: &mut Causes) {
     let policy = text(spec, "internalTrafficPolicy");
     if has(spec, "internalTrafficPolicy") && !["Cluster", "Local"].contains(&policy) {
         causes.unsupported(&place, &Value::from(policy), &["Cluster", "Local"]);
+    }
+    let near = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let said = text(spec, "trafficDistribution");
+    if has(spec, "trafficDistribution") && !near.contains(&said) {
+        causes.unsupported(&here.child("trafficDistribution"), &Value::from(said), &near);
+    }
+}
+
+fn source_ranges(spec: &Value, here: &At, causes: &mut Causes) {
+    let ranges = texts(spec, "loadBalancerSourceRanges");
+    if !ranges.is_empty() && text(spec, "type") != "LoadBalancer" {
+        causes.forbidden(here, "may only be used when `type` is 'LoadBalancer'");
+    }
+    for (place, range) in ranges.into_iter().enumerate() {
+        super::cluster::address_range(range.trim(), &here.index(place), causes);
     }
 }
