@@ -7,7 +7,7 @@ mod access;
 mod admit;
 mod causes;
 mod defaults;
-mod formats;
+pub(crate) mod formats;
 mod levels;
 mod metadata;
 mod prepare;

@@ -33,7 +33,6 @@ pub(super) fn pod(object: &mut Value) {
         }
     }
     for container in CONTAINERS {
-        list_mut(spec, container).iter_mut().for_each(http_protocol);
     }
     pod_spec(spec);
     ips(made(object, "status"));
@@ -45,18 +44,6 @@ fn requests_from_limits(container: &mut Value) {
     let requests = made(made(container, "resources"), "requests");
     for (resource, amount) in limits {
         default(requests, &resource, amount);
-    }
-}
-
-/// Pods say which HTTP their probes speak; templates do not.
-fn http_protocol(container: &mut Value) {
-    let probes = PROBES.map(|probe| vec![probe]);
-    let hooks = HOOKS.map(|hook| vec!["lifecycle", hook]);
-    for path in probes.into_iter().chain(hooks) {
-        if has(at(container, &path), "httpGet") {
-            let holder = path.iter().fold(&mut *container, |value, field| made(value, field));
-            default(made(holder, "httpGet"), "protocol", "HTTP1");
-        }
     }
 }
 

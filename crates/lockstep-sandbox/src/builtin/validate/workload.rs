@@ -66,7 +66,9 @@ fn pods(spec: &Value, here: &At, causes: &mut Causes) {
     }
     let of = at(spec, &["template"]);
     let place = here.child("template");
-    match selects(chosen, at(of, &["metadata", "labels"])) {
+    let chosen_labels = at(of, &["metadata", "labels"]);
+    // No selector at all selects nothing.
+    match if has(spec, "selector") { selects(chosen, chosen_labels) } else { Some(false) } {
         None => {
             causes.invalid_shown(&here.child("selector"), &shown_selector(chosen), "invalid label selector");
             return;

@@ -102,9 +102,11 @@ fn settle_struct(name: &'static str, value: Value, path: &mut Path) -> Result<Va
 /// Whether Go leaves a value out that is marked so: structs never, pointers where they are nil.
 fn is_empty(of: &Type, value: &Value) -> bool {
     match (of, value) {
+        // A time that is not set is written as null.
+        (Type::Time | Type::MicroTime, _) => false,
         (_, Value::Null) => true,
         (Type::Pointer(_) | Type::Struct(_) | Type::Any, _) => false,
-        (Type::Time | Type::MicroTime | Type::Quantity | Type::IntOrText, _) => false,
+        (Type::Quantity | Type::IntOrText, _) => false,
         (_, Value::Bool(truth)) => !truth,
         (_, Value::Number(number)) => number.as_f64() == Some(0.0),
         (_, Value::String(text)) => text.is_empty(),
