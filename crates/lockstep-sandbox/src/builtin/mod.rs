@@ -10,7 +10,7 @@ mod causes;
 mod defaults;
 mod event;
 mod features;
-mod formats;
+pub(crate) mod formats;
 mod levels;
 mod manners;
 mod metadata;

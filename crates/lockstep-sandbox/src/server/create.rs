@@ -39,7 +39,8 @@ impl Turn<'_> {
         self.set_defaults(target, &mut object);
         if operation == Operation::Update {
             let live = self.blank(target);
-            object = self.owned(target, &live, object, &Managers::default());
+            let managers = owners::of_update(&live, &object);
+            object = self.owned(target, &live, object, &managers);
         }
         self.check_namespace(target)?;
         self.admit(target, &mut object, None)?;

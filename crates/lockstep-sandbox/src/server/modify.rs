@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apply::Managers;
+use crate::apply::{Managers, Operation};
 use crate::refusal::Refusal;
 use crate::request::Writes;
 
@@ -22,7 +22,13 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let mut object = self.object_of_body(&target.kind, writes.fields)?;
         self.check_name(target, &object)?;
-        let live = self.stored(target)?;
+        let live = match self.stored(target) {
+            Err(_) if is_created_by_update(target) => {
+                let object = self.create_by_update(target, object, writes)?;
+                return Ok(look.one(201, object, &self.server.catalogue, self.now));
+            }
+            live => live?,
+        };
         let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
         check_identity(target, &live, &object)?;
@@ -32,6 +38,25 @@ impl Turn<'_> {
         let stored = self.update(target, &live, object, writes, "UpdateOptions")?;
         let stored = self.converted(&stored, &target.kind)?;
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
+    }
+
+    /// Some kinds are created by whoever replaces what is not there.
+    pub(super) fn create_by_update(
+        &mut self,
+        target: &Target,
+        mut object: Value,
+        writes: Writes,
+    ) -> Step<Arc<Value>> {
+        let none = serde_json::json!({"metadata": {"uid": ""}});
+        let uid = text(&object["metadata"]["uid"]);
+        if !uid.is_empty() {
+            check_identity(target, &none, &object)?;
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        let whole = target.whole();
+        self.create_object(&whole, object, writes, Operation::Update)
     }
 
     /// The name of an object is the one of the path.
@@ -129,6 +154,21 @@ impl Turn<'_> {
             self.server.catalogue.forget(&key.name);
         }
     }
+}
+
+/// Kinds that an update creates where there is nothing to update.
+pub(super) fn is_created_by_update(target: &Target) -> bool {
+    const KINDS: &[&str] = &[
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "events",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "services",
+    ];
+    KINDS.contains(&&*target.kind.resource)
 }
 
 /// An object on its way out that nobody holds any longer.

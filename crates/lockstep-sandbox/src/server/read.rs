@@ -179,7 +179,7 @@ impl Turn<'_> {
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let taken: Vec<(Key, Arc<Value>)> = chosen.by_ref().take(most).collect();
         let left = chosen.count();
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        let mut metadata = list_metadata(kind, revision);
         if left > 0 {
             let after = taken.last().map(|(key, _)| place(key)).unwrap_or_default();
             metadata["continue"] = Value::from(Token { revision, after }.write());
@@ -208,6 +208,15 @@ impl Turn<'_> {
         }
         self.server.converted(object, to)
     }
+}
+
+/// The metadata of a list. Lists of custom kinds always say where they go on, be it nowhere.
+pub(super) fn list_metadata(kind: &Kind, revision: u64) -> Value {
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if kind.schema.is_none() {
+        metadata["continue"] = Value::from("");
+    }
+    metadata
 }
 
 struct Page {
