@@ -65,6 +65,8 @@ pub struct Session {
     said: Option<Said>,
     said_at: Time,
     commands: Vec<String>,
+    /// The cluster does not answer.
+    silent: bool,
 }
 
 impl Session {
@@ -91,6 +93,7 @@ impl Session {
             said: None,
             said_at: started,
             commands: Vec::new(),
+            silent: false,
         }
     }
 
@@ -103,12 +106,33 @@ impl Session {
     pub fn see(&mut self, changes: Vec<Result<Change, watcher::Error>>, now: Time) -> Result<()> {
         for change in changes {
             match change {
-                Ok(change) => self.world.see(change),
-                Err(error) => refuse_to_watch(error)?,
+                Ok(change) => {
+                    self.heard(now);
+                    self.world.see(change);
+                }
+                Err(error) => self.not_heard(error, now)?,
             }
         }
         if self.world.is_complete() {
             self.journal.look(&self.world, now);
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, now: Time) {
+        if std::mem::take(&mut self.silent) {
+            self.journal.tell(Kind::Note, Tone::Good, "the cluster answers again".to_owned(), now);
+        }
+    }
+
+    /// Watches end and are taken up again, which is nothing to speak of, unless they cannot be.
+    fn not_heard(&mut self, error: watcher::Error, now: Time) -> Result<()> {
+        let cut_off =
+            matches!(error, watcher::Error::InitialListFailed(_) | watcher::Error::WatchStartFailed(_));
+        let text = format!("the cluster does not answer: {error}");
+        refuse_to_watch(error)?;
+        if cut_off && !std::mem::replace(&mut self.silent, true) {
+            self.journal.tell(Kind::Note, Tone::Bad, text, now);
         }
         Ok(())
     }
