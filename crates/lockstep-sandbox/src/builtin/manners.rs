@@ -8,7 +8,8 @@ use super::access::{at, int, text};
 /// How requests for objects of a kind are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manners {
-    /// An update may leave out which version it updates.
+    /// An update may leave out which version it updates. Where it may not, one that does is invalid:
+    /// `metadata.resourceVersion: Invalid value: 0: must be specified for an update`.
     pub unconditional_update: bool,
     /// An update of what is not there creates it.
     pub create_on_update: bool,

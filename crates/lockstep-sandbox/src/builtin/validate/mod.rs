@@ -104,6 +104,7 @@ pub(super) fn update_status(of: GroupKind<'_>, new: &Value, old: &Value, causes:
         ("", "Pod") => pod_update::update_status(new, old, causes),
         ("", "Node") => cluster::node_update(new, old, causes),
         ("", "Namespace") => cluster::namespace_status(new, old, causes),
+        ("", "Service") => service::update_status(new, old, causes),
         ("apps", kind) => workload::update_status(kind, new, old, causes),
         ("policy", "PodDisruptionBudget") => data::budget_status(new, causes),
         _ => meta::update(new, old, causes),

@@ -4,8 +4,6 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::builtin::wire::inner_shown;
-
 use super::container::{containers, images_trimmed, init_containers};
 use super::meta;
 use super::{placement, resources, security, volumes};
@@ -13,6 +11,7 @@ use crate::builtin::access::{at, flag, has, int, list, text, texts};
 use crate::builtin::causes::{At, Causes};
 use crate::builtin::formats::{NameRule, between, label, loose_subdomain, qualified, subdomain};
 use crate::builtin::metadata::{annotations, labels};
+use crate::builtin::wire::inner_shown;
 
 const DNS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 

@@ -35,6 +35,43 @@ pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
     spec(new, causes);
 }
 
+/// The status of one.
+pub(super) fn update_status(new: &Value, old: &Value, causes: &mut Causes) {
+    meta::update(new, old, causes);
+    let here = At::new("status").child("loadBalancer").child("ingress");
+    let all = list(at(new, &["status", "loadBalancer"]), "ingress");
+    if text(at(new, &["spec"]), "type") != "LoadBalancer" {
+        if !all.is_empty() {
+            causes.forbidden(&here, "may only be used when `spec.type` is 'LoadBalancer'");
+        }
+        return;
+    }
+    for (place, ingress) in all.iter().enumerate() {
+        let here = here.index(place);
+        let (of, name, mode) = (text(ingress, "ip"), text(ingress, "hostname"), text(ingress, "ipMode"));
+        if !of.is_empty() {
+            address(of, &here.child("ip"), causes);
+        }
+        match (has(ingress, "ipMode"), of.is_empty()) {
+            (false, false) => causes.required(&here.child("ipMode"), "must be specified when `ip` is set"),
+            (true, true) => {
+                causes.forbidden(&here.child("ipMode"), "may not be specified when `ip` is not set")
+            }
+            (true, false) if !["Proxy", "VIP"].contains(&mode) => {
+                causes.unsupported(&here.child("ipMode"), &Value::from(mode), &["Proxy", "VIP"]);
+            }
+            _ => {}
+        }
+        if !name.is_empty() {
+            causes.invalid_each(&here.child("hostname"), name, subdomain(name));
+            if name.parse::<IpAddr>().is_ok() {
+                let why = "must be a DNS name, not an IP address";
+                causes.invalid(&here.child("hostname"), &Value::from(name), why);
+            }
+        }
+    }
+}
+
 fn headless(spec: &Value) -> bool {
     texts(spec, "clusterIPs") == ["None"]
 }
