@@ -135,7 +135,7 @@ impl Turn<'_> {
     /// Gives an object what only a server gives.
     fn fill(&self, target: &Target, object: &mut Value) {
         let seed = self.server.settings.seed;
-        let next = self.server.store.revision() + 1;
+        let next = self.told.occasion(self.server.store.revision() + 1);
         let metadata = &mut object["metadata"];
         metadata["uid"] = Value::from(identity(seed, &format!("uid {next}")));
         metadata["creationTimestamp"] = Value::from(written(self.now));

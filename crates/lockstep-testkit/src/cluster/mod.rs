@@ -246,9 +246,11 @@ impl Cluster {
         self.guest.is_some()
     }
 
-    /// Where a program of the control plane lies (`kubectl`, say), if the cluster is our own.
+    /// Where a program of the control plane lies (`kubectl`, say), if the cluster is no guest's.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        self.ours.as_ref().and_then(|ours| ours.programs.path(name).ok())
+        let ours = self.ours.as_ref().map(|ours| &ours.programs);
+        let programs = ours.or_else(|| self.embedded.as_ref()?.programs())?;
+        programs.path(name).ok()
     }
 
     /// Runs a program beside the control plane, for as long as the cluster is there.
