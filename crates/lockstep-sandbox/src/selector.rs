@@ -1,7 +1,10 @@
 //! Label and field selectors.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
+use crate::builtin::formats;
 use crate::refusal::Refusal;
 
 /// What is asked of the value under a key.
@@ -29,17 +32,30 @@ impl Selector {
     pub fn read(text: &str) -> Result<Self, Refusal> {
         let mut left = Reader { words: words(text), at: 0 };
         let mut tests = Vec::new();
-        while left.peek().is_some() {
-            tests.push(left.requirement()?);
-            match left.next() {
-                None => break,
-                Some(Word::Sign(',')) if left.peek().is_some() => {}
+        loop {
+            match left.peek() {
+                None => return Ok(Self(tests)),
+                Some(Word::Text(_) | Word::Sign('!')) => tests.push(left.requirement()?),
                 Some(other) => {
-                    return Err(unparsed(&format!("found '{}', expected: ',' or 'end of string'", other.shown())));
+                    let why =
+                        format!("found '{}', expected: !, identifier, or 'end of string'", other.shown());
+                    return Err(Refusal::bad_request(why));
+                }
+            }
+            match left.next() {
+                None => return Ok(Self(tests)),
+                Some(Word::Sign(',')) => {
+                    if !matches!(left.peek(), Some(Word::Text(_) | Word::Sign('!'))) {
+                        let why = format!("found '{}', expected: identifier after ','", left.found());
+                        return Err(Refusal::bad_request(why));
+                    }
+                }
+                Some(other) => {
+                    let why = format!("found '{}', expected: ',' or 'end of string'", other.shown());
+                    return Err(Refusal::bad_request(why));
                 }
             }
         }
-        Ok(Self(tests))
     }
 
     /// Reads a `LabelSelector` object. Nothing at all selects nothing; an empty one selects everything.
@@ -76,7 +92,8 @@ impl Selector {
     pub fn holds<'a>(&self, find: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|(key, test)| {
             let found = find(key);
-            let is_one = |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
+            let is_one =
+                |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
             let number = || found.and_then(|found| found.parse::<i64>().ok());
             match test {
                 Test::Is(values) => is_one(values),
@@ -123,7 +140,8 @@ enum Word {
     Text(String),
     Sign(char),
     NotEqual,
-    Equal,
+    /// With one sign or with two.
+    Equal(&'static str),
 }
 
 impl Word {
@@ -132,7 +150,7 @@ impl Word {
             Self::Text(text) => text.clone(),
             Self::Sign(sign) => sign.to_string(),
             Self::NotEqual => "!=".to_owned(),
-            Self::Equal => "=".to_owned(),
+            Self::Equal(sign) => (*sign).to_owned(),
         }
     }
 }
@@ -144,8 +162,8 @@ fn words(text: &str) -> Vec<Word> {
         match sign {
             ' ' | '\t' | '\n' | '\r' => {}
             '=' => {
-                left.next_if_eq(&'=');
-                words.push(Word::Equal);
+                let twice = left.next_if_eq(&'=').is_some();
+                words.push(Word::Equal(if twice { "==" } else { "=" }));
             }
             '!' if left.next_if_eq(&'=').is_some() => words.push(Word::NotEqual),
             '!' | ',' | '(' | ')' | '<' | '>' => words.push(Word::Sign(sign)),
@@ -177,27 +195,28 @@ impl Reader {
         word
     }
 
+    /// The next word, as it is written; nothing at the end.
+    fn found(&self) -> String {
+        self.peek().map(Word::shown).unwrap_or_default()
+    }
+
     fn requirement(&mut self) -> Result<(String, Test), Refusal> {
         let absent = self.peek() == Some(&Word::Sign('!'));
         if absent {
             self.at += 1;
         }
-        let key = match self.next() {
-            Some(Word::Text(key)) => key,
-            other => {
-                let found = other.map(|word| word.shown()).unwrap_or_default();
-                return Err(unparsed(&format!("found '{found}', expected: !, identifier, or 'end of string'")));
-            }
+        let found = self.found();
+        let Some(Word::Text(key)) = self.next() else {
+            return Err(unparsed(&format!("found '{found}', expected: identifier")));
         };
-        if absent {
-            return Ok((key, Test::Absent));
-        }
+        check("<nil>", &key, &formats::qualified(&key))?;
         let test = match self.peek().cloned() {
+            None | Some(Word::Sign(',')) if absent => Test::Absent,
             None | Some(Word::Sign(',')) => Test::Exists,
-            Some(Word::Equal) => Test::Is(vec![self.after()]),
-            Some(Word::NotEqual) => Test::IsNot(vec![self.after()]),
-            Some(Word::Sign('>')) => Test::Above(self.number(&key)?),
-            Some(Word::Sign('<')) => Test::Below(self.number(&key)?),
+            Some(Word::Equal(_)) => Test::Is(vec![self.after()?]),
+            Some(Word::NotEqual) => Test::IsNot(vec![self.after()?]),
+            Some(Word::Sign('>')) => Test::Above(self.number()?),
+            Some(Word::Sign('<')) => Test::Below(self.number()?),
             Some(Word::Text(word)) if word == "in" => Test::Is(self.several()?),
             Some(Word::Text(word)) if word == "notin" => Test::IsNot(self.several()?),
             Some(other) => {
@@ -205,48 +224,78 @@ impl Reader {
                 return Err(unparsed(&format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt")));
             }
         };
+        if let Test::Is(values) | Test::IsNot(values) = &test {
+            for (index, value) in values.iter().enumerate() {
+                check(&format!("values[{index}][{key}]"), value, &formats::label_value(value))?;
+            }
+        }
         Ok((key, test))
     }
 
     /// The value after a sign; the empty one if there is none.
-    fn after(&mut self) -> String {
+    fn after(&mut self) -> Result<String, Refusal> {
         self.at += 1;
-        match self.peek() {
+        match self.peek().cloned() {
             Some(Word::Text(value)) => {
-                let value = value.clone();
                 self.at += 1;
-                value
+                Ok(value)
             }
-            _ => String::new(),
+            None | Some(Word::Sign(',')) => Ok(String::new()),
+            Some(other) => Err(unparsed(&format!("found '{}', expected: identifier", other.shown()))),
         }
     }
 
-    fn number(&mut self, key: &str) -> Result<i64, Refusal> {
-        let value = self.after();
+    fn number(&mut self) -> Result<i64, Refusal> {
+        let value = self.after()?;
         value.parse().map_err(|_| {
             let why = "for 'Gt', 'Lt' operators, the value must be an integer";
-            unparsed(&format!("values[0][{key}]: Invalid value: {value:?}: {why}"))
+            unparsed(&format!("values[0]: Invalid value: {value:?}: {why}"))
         })
     }
 
+    /// The values between parentheses, sorted, each of them once.
     fn several(&mut self) -> Result<Vec<String>, Refusal> {
         self.at += 1;
+        let found = self.found();
         if self.next() != Some(Word::Sign('(')) {
-            let found = self.words.get(self.at - 1).map(Word::shown).unwrap_or_default();
-            return Err(unparsed(&format!("found '{found}', expected: '('")));
+            return Err(unparsed(&format!("found '{found}' expected: '('")));
         }
-        let mut values = Vec::new();
+        let mut values = BTreeSet::new();
+        let mut awaited = true;
         loop {
+            let found = self.found();
             match self.next() {
-                Some(Word::Text(value)) => values.push(value),
-                Some(Word::Sign(',')) => {}
-                Some(Word::Sign(')')) => return Ok(values),
-                other => {
-                    let found = other.map(|word| word.shown()).unwrap_or_default();
-                    return Err(unparsed(&format!("found '{found}', expected: ',' or ')'")));
+                Some(Word::Text(value)) if awaited => {
+                    values.insert(value);
+                    awaited = false;
                 }
+                Some(Word::Sign(',')) => {
+                    if awaited {
+                        values.insert(String::new());
+                    }
+                    awaited = true;
+                }
+                Some(Word::Sign(')')) => {
+                    if awaited {
+                        values.insert(String::new());
+                    }
+                    return Ok(values.into_iter().collect());
+                }
+                _ if !awaited => return Err(unparsed(&format!("found '{found}', expected: ',' or ')'"))),
+                _ if values.is_empty() => {
+                    return Err(unparsed(&format!("found '{found}', expected: ',', ')' or identifier")));
+                }
+                _ => return Err(unparsed(&format!("found '{found}', expected: ',', or identifier"))),
             }
         }
+    }
+}
+
+/// What is wrong with a key or a value.
+fn check(place: &str, value: &str, wrong: &[String]) -> Result<(), Refusal> {
+    match wrong {
+        [] => Ok(()),
+        wrong => Err(unparsed(&format!("{place}: Invalid value: {value:?}: {}", wrong.join("; ")))),
     }
 }
 
@@ -291,7 +340,8 @@ mod tests {
     #[test]
     fn selectors_of_objects() {
         let labels = json!({"app": "web"});
-        let selects = |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
+        let selects =
+            |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
         assert_eq!(selects(Value::Null), None);
         assert_eq!(selects(json!({})), Some(true));
         assert_eq!(selects(json!({"matchLabels": {"app": "web"}})), Some(true));
@@ -302,9 +352,8 @@ mod tests {
     #[test]
     fn fields() {
         let selector = Selector::of_fields("metadata.name=x,status.phase!=Failed").expect("readable");
-        let find = |phase: &'static str| {
-            move |key: &str| Some(if key == "metadata.name" { "x" } else { phase })
-        };
+        let find =
+            |phase: &'static str| move |key: &str| Some(if key == "metadata.name" { "x" } else { phase });
         assert!(selector.holds(find("Running")) && !selector.holds(find("Failed")));
         assert!(Selector::of_fields("metadata.name").is_err());
     }

@@ -1,5 +1,7 @@
 //! What a real API server answered, and what is answered here. The answers are in `data/builtin`.
 
+#![allow(clippy::expect_used)]
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -149,4 +151,9 @@ fn others() {
 #[test]
 fn updates() {
     compare("updates");
+}
+
+#[test]
+fn corners() {
+    compare("corners");
 }

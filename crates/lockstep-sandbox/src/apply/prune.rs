@@ -7,7 +7,7 @@ use crate::shape::{ListKind, ListShape, Shape, Shapes};
 
 /// The object without what its applier dropped: fields they owned the last time and nobody owns now.
 ///
-/// A map or an item of which something is left that they never owned stays, with that alone.
+/// A map or an item of which somebody else owns something stays, with what they do not own gone.
 pub fn prune(value: &Value, last: &Fields, owned: &Fields, shape: &Shape, shapes: &Shapes) -> Value {
     match (value, shapes.resolve(shape)) {
         (Value::Object(map), Shape::Map(of)) if !of.atomic => {
@@ -71,14 +71,11 @@ fn child(
     let Some(last) = last.child(element) else { return Some(value.clone()) };
     let nobody = Fields::default();
     let owned = owned.child(element).unwrap_or(&nobody);
-    let left = prune(value, last, owned, shape, shapes);
-    let holds_more = match (&left, shapes.resolve(shape)) {
-        (Value::Object(map), Shape::Map(of)) if !of.atomic => !map.is_empty(),
-        (Value::Object(map), Shape::Any) => !map.is_empty(),
-        (Value::Array(items), Shape::List(of)) if of.kind != ListKind::Atomic => !items.is_empty(),
-        _ => false,
-    };
-    (!owned.is_empty() || holds_more).then_some(left)
+    // What they named goes with all that is in it, defaults too, unless somebody owns some of it.
+    if owned.is_empty() && (last.is_member() || element.name().is_some()) {
+        return None;
+    }
+    Some(prune(value, last, owned, shape, shapes))
 }
 
 #[cfg(test)]
@@ -116,10 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_dropped_stays_with_what_others_added() {
+    fn an_item_that_is_dropped_stays_with_what_others_own() {
         let merged = json!({"list": [{"name": "web", "image": "v1", "policy": "Always"}, {"name": "side"}]});
         let last = json!({"list": [{"name": "web", "image": "v1"}, {"name": "side"}]});
-        let left = json!({"list": [{"name": "web", "policy": "Always"}]});
-        assert_eq!(pruned(merged, last, &[]), left);
+        let other = json!({"list": [{"name": "web", "policy": "Always"}]});
+        assert_eq!(pruned(merged.clone(), last.clone(), &[other.clone()]), other);
+        // What nobody owns, a default for instance, keeps nothing alive.
+        assert_eq!(pruned(merged, last, &[]), json!({}));
     }
 }

@@ -159,6 +159,17 @@ impl Causes {
         self.0.len()
     }
 
+    /// Each cause once, as those of built-in kinds are told.
+    pub fn once(self) -> Vec<Cause> {
+        let mut told: Vec<Cause> = Vec::new();
+        for cause in self.0 {
+            if !told.iter().any(|known| known.field == cause.field && known.message == cause.message) {
+                told.push(cause);
+            }
+        }
+        told
+    }
+
     /// Whether anything is wrong.
     pub fn result(self) -> Result<(), Vec<Cause>> {
         if self.0.is_empty() { Ok(()) } else { Err(self.into()) }
@@ -166,15 +177,8 @@ impl Causes {
 }
 
 impl From<Causes> for Vec<Cause> {
-    /// Each cause once: what is found twice is told once.
     fn from(causes: Causes) -> Self {
-        let mut told: Self = Vec::new();
-        for cause in causes.0 {
-            if !told.iter().any(|known| known.field == cause.field && known.message == cause.message) {
-                told.push(cause);
-            }
-        }
-        told
+        causes.0
     }
 }
 

@@ -201,3 +201,56 @@ pub(super) fn selects(selector: &Value, labels: &Value) -> Option<bool> {
     }
     Some(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::refusal::Cause;
+
+    #[test]
+    fn annotations_are_measured_together() {
+        let of = |length: usize| {
+            let mut causes = Causes::default();
+            annotations(&json!({"a": "x".repeat(length)}), &At::new("metadata.annotations"), &mut causes);
+            Vec::<Cause>::from(causes).into_iter().map(|cause| cause.message).collect::<Vec<_>>()
+        };
+        assert_eq!(of(MOST_ANNOTATED - 1), Vec::<String>::new());
+        assert_eq!(of(MOST_ANNOTATED), ["Too long: may not be more than 262144 bytes"]);
+    }
+
+    #[test]
+    fn what_deletion_allows() {
+        let old =
+            json!({"name": "x", "deletionTimestamp": "t", "finalizers": ["a/b"], "resourceVersion": "1"});
+        let mut new = old.clone();
+        new["finalizers"] = json!(["a/b", "c/d"]);
+        let mut causes = Causes::default();
+        validate_metadata_update(&new, &old, &mut causes);
+        let told = Vec::<Cause>::from(causes);
+        let why = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \
+            []string{\"c/d\"}";
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((told[0].field.as_str(), told[0].message.as_str()), ("metadata.finalizers", why));
+    }
+
+    #[test]
+    fn which_labels_are_selected() {
+        let labels = json!({"a": "b"});
+        for (selector, selected) in [
+            (json!({}), Some(true)),
+            (json!({"matchLabels": {"a": "b"}}), Some(true)),
+            (json!({"matchLabels": {"a": "c"}}), Some(false)),
+            (json!({"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}), Some(false)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["b"]}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "DoesNotExist"}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "Exists"}]}), Some(false)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "Foo"}]}), None),
+            (json!({"matchExpressions": [{"key": "c", "operator": "In"}]}), None),
+        ] {
+            assert_eq!(selects(&selector, &labels), selected, "{selector}");
+        }
+    }
+}

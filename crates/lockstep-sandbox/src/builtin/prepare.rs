@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::access::{at, default, drop_field, has, int, keep, list, list_mut, made, put, same, text};
-use super::{GroupKind, levels, service};
+use super::{GroupKind, features, levels, service};
 
 /// How a kind is treated.
 struct Ways {
@@ -34,6 +34,18 @@ fn ways(of: GroupKind<'_>) -> Ways {
     Ways { status, generation }
 }
 
+/// The specification of pods within an object, if there is one.
+fn pod_spec<'a>(of: GroupKind<'_>, object: &'a mut Value) -> Option<&'a mut Value> {
+    let path = match of {
+        ("", "Pod") => "/spec",
+        ("apps", "ControllerRevision") => return None,
+        ("apps", _) | ("batch", "Job") => "/spec/template/spec",
+        ("batch", "CronJob") => "/spec/jobTemplate/spec/template/spec",
+        _ => return None,
+    };
+    object.pointer_mut(path).filter(|spec| spec.is_object())
+}
+
 /// Prepares an object that is created.
 pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
     let ways = ways(of);
@@ -46,6 +58,9 @@ pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
     }
     if ways.status {
         put(object, "status", json!({}));
+    }
+    if let Some(spec) = pod_spec(of, object) {
+        features::drop_disabled(spec);
     }
     match of {
         ("", "Pod") => pod(object, now),
@@ -69,6 +84,9 @@ pub(super) fn update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
     keep(made(new, "metadata"), "generation", at(old, &["metadata"]));
     if ways.status || of == ("", "Node") {
         keep(new, "status", old);
+    }
+    if let Some(spec) = pod_spec(of, new) {
+        features::drop_disabled(spec);
     }
     match of {
         ("", "Pod") if !has(at(new, &["spec"]), "resources") => {

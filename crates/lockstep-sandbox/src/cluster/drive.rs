@@ -93,7 +93,8 @@ fn request(catalogue: &Catalogue, wish: &Wish, now: Timestamp, mark: u64) -> Opt
     const JSON: &str = "application/json";
     match wish {
         Wish::Create { resource, namespace, object } => {
-            let key = Key { resource: Arc::clone(resource), namespace: Arc::clone(namespace), name: "".into() };
+            let key =
+                Key { resource: Arc::clone(resource), namespace: Arc::clone(namespace), name: "".into() };
             let path = path(&*catalogue.by_resource(resource)?, &key, None);
             Some(Request::new(Method::Post, &path).with_body(JSON, object.to_string()))
         }
@@ -127,11 +128,7 @@ fn request(catalogue: &Catalogue, wish: &Wish, now: Timestamp, mark: u64) -> Opt
         }
         Wish::Event(event) => {
             let object = event.object(now, mark);
-            let key = Key {
-                resource: "events".into(),
-                namespace: event.namespace().into(),
-                name: "".into(),
-            };
+            let key = Key { resource: "events".into(), namespace: event.namespace().into(), name: "".into() };
             let kind = catalogue.of(object["apiVersion"].as_str().unwrap_or("v1"), "Event")?;
             Some(Request::new(Method::Post, &path(&kind, &key, None)).with_body(JSON, object.to_string()))
         }

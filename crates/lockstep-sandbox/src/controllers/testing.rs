@@ -18,8 +18,9 @@ pub(super) struct TestKinds;
 impl Kinds for TestKinds {
     fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let found = crate::kinds::BUILT_IN.iter().find(|one| one.group == group && one.kind == kind);
-        found.map(|kind| (Arc::from(kind.resource()), kind.namespaced))
+        let mut kinds = crate::kinds::built_in().into_iter();
+        let found = kinds.find(|one| one.of.group == group && *one.kind == *kind);
+        found.map(|kind| (kind.resource, kind.namespaced))
     }
 }
 

@@ -28,16 +28,25 @@ fn unrecognized(kind: &str, why: &str) -> Refusal {
     Refusal::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}"))
 }
 
+/// The beginning of a body, for those who want to know what could not be read.
+fn summary(body: &[u8]) -> String {
+    const MOST: usize = 30;
+    let cut = &body[..body.len().min(MOST)];
+    let rest = if body.len() > MOST { " ..." } else { "" };
+    match body {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => format!("{}{rest}", String::from_utf8_lossy(cut)),
+        _ => format!("{}{rest}", cut.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
 fn json(body: &[u8], kind: &str) -> Result<Value, Refusal> {
-    let text = String::from_utf8_lossy(body);
-    let unread = |why: String| {
-        let start: String = match body {
-            [] => "<empty>".to_owned(),
-            [b'{', ..] => text.chars().take(16 * 1024).collect(),
-            _ => body.iter().take(1024).map(|byte| format!("{byte:02x}")).collect(),
-        };
-        unrecognized(kind, &format!("couldn't get version/kind; json parse error: {why} ({start})"))
-    };
+    read_json(body).map_err(|why| unrecognized(kind, &format!("{why} ({})", summary(body))))
+}
+
+/// A map; or why it is none, in Go's words.
+pub(crate) fn read_json(body: &[u8]) -> Result<Value, String> {
+    let unread = |why: String| format!("couldn't get version/kind; json parse error: {why}");
     match serde_json::from_slice::<Value>(body) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(other) => {
@@ -53,7 +62,12 @@ fn json(body: &[u8], kind: &str) -> Result<Value, Refusal> {
             Err(unread(format!("json: cannot unmarshal {sort} into {into}")))
         }
         Err(error) if error.is_eof() => Err(unread("unexpected end of JSON input".to_owned())),
-        Err(error) => Err(unread(error.to_string())),
+        Err(error) => Err(unread(match body.first() {
+            Some(first) if !b"{[\"-0123456789tfn \t\r\n".contains(first) => {
+                format!("invalid character '{}' looking for beginning of value", char::from(*first))
+            }
+            _ => error.to_string(),
+        })),
     }
 }
 
@@ -71,7 +85,7 @@ impl Turn<'_> {
     /// The object of a body. What it does not say about itself, the path says.
     pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
         let mut object = value(self.request, &kind.kind)?;
-        check_kind(&object, kind)?;
+        self.check_kind(&object, kind)?;
         let duplicates = match self.request.media_type() {
             "" | "application/json" => decoding::duplicate_fields(&self.request.body),
             _ => Vec::new(),
@@ -93,7 +107,12 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
+        let wiped = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = self.prune(object, kind);
+        if wiped {
+            // An empty list is not nothing: it says that nobody owns anything. So does one empty entry.
+            object["metadata"]["managedFields"] = serde_json::json!([{}]);
+        }
         found.extend(duplicates);
         if found.is_empty() || fields == FieldValidation::Ignore {
             return Ok(());
@@ -112,33 +131,44 @@ impl Turn<'_> {
         };
         Err(Refusal::bad_request(message).into())
     }
-}
 
-/// It says that it is what the path says, or nothing.
-pub(super) fn check_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
-    let said = |key: &str| object[key].as_str().unwrap_or_default();
-    let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
-    let version_part = version.rsplit('/').next().unwrap_or_default();
-    if !named.is_empty() && named != wanted {
-        let version = if version.is_empty() { &kind.of.version } else { version_part };
-        return Err(Refusal::bad_request(format!(
-            "{named} in version {version:?} cannot be handled as a {wanted}: converting ({version}.{named}) to \
-             ({}.{wanted}): unknown conversion",
-            if kind.of.group.is_empty() { "core" } else { kind.of.group.split('.').next().unwrap_or_default() },
-        )));
-    }
-    let wanted_version = kind.api_version();
-    if !version.is_empty() && version != wanted_version {
+    /// It says that it is what the path says. Built-in kinds need not say anything.
+    pub(super) fn check_kind(&self, object: &Value, kind: &Kind) -> Result<(), Refusal> {
+        let said = |key: &str| object[key].as_str().unwrap_or_default();
+        let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
+        let wanted_version = kind.api_version();
+        if kind.schema.is_none() {
+            if named.is_empty() {
+                let body = String::from_utf8_lossy(&self.request.body);
+                let why = format!("Object 'Kind' is missing in '{body}' ({})", summary(&self.request.body));
+                return Err(unrecognized(wanted, &why));
+            }
+            if version != wanted_version {
+                return Err(Refusal::bad_request(format!(
+                    "the API version in the data ({version}) does not match the expected API version ({wanted_version})"
+                )));
+            }
+            return Ok(());
+        }
         let named = if named.is_empty() { wanted } else { named };
-        return Err(Refusal::bad_request(match kind.schema {
-            Some(_) => format!(
-                "{named} in version {version_part:?} cannot be handled as a {wanted}: no kind {named:?} is registered \
-                 for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
-            ),
+        let version = if version.is_empty() { &wanted_version } else { version };
+        if named == wanted && version == wanted_version {
+            return Ok(());
+        }
+        let short = version.rsplit('/').next().unwrap_or_default();
+        let why = match self.server.catalogue.of(version, named) {
+            Some(_) => {
+                let group = match kind.of.group.split('.').next() {
+                    None | Some("") => "core",
+                    Some(group) => group,
+                };
+                format!("converting ({short}.{named}) to ({group}.{wanted}): unknown conversion")
+            }
             None => format!(
-                "the API version in the data ({version}) does not match the expected API version ({wanted_version})"
+                "no kind {named:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
             ),
-        }));
+        };
+        let message = format!("{named} in version {short:?} cannot be handled as a {wanted}: {why}");
+        Err(Refusal::bad_request(message))
     }
-    Ok(())
 }

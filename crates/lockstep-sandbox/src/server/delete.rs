@@ -11,7 +11,7 @@ use crate::store::Key;
 
 use super::admission::Question;
 use super::create::text;
-use super::read::Choice;
+use super::read::{Choice, list_metadata};
 use super::render::{Body, Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, decode, written};
@@ -40,7 +40,8 @@ impl Turn<'_> {
         if shown {
             return Ok(look.one(200, object, &self.server.catalogue, self.now));
         }
-        let mut details = json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
+        let mut details =
+            json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
         if !target.kind.of.group.is_empty() {
             details["group"] = Value::from(target.kind.of.group.as_str());
         }
@@ -65,7 +66,7 @@ impl Turn<'_> {
             self.delete_object(&one, &object, &options)?;
             gone.push(self.converted(&object, &target.kind)?);
         }
-        let metadata = json!({"resourceVersion": revision.to_string()});
+        let metadata = list_metadata(&target.kind, revision);
         Ok(look.list(gone, metadata, &self.server.catalogue, self.now))
     }
 
@@ -73,7 +74,7 @@ impl Turn<'_> {
         let query = &self.request.query;
         let body = match self.request.body.is_empty() {
             true => json!({}),
-            false => decode::value(self.request, "DeleteOptions")?,
+            false => self.delete_body()?,
         };
         let said = |key: &str| {
             let in_query = query.get(key).map(str::to_owned);
@@ -92,6 +93,28 @@ impl Turn<'_> {
         Ok(options)
     }
 
+    fn delete_body(&self) -> Result<Value, Refusal> {
+        let body = match self.request.media_type() {
+            "" | "application/json" => decode::read_json(&self.request.body).map_err(Refusal::bad_request)?,
+            _ => decode::value(self.request, "DeleteOptions")?,
+        };
+        let said = |key: &str| body[key].as_str().filter(|said| !said.is_empty());
+        if let Some(kind) = said("kind").filter(|kind| *kind != "DeleteOptions") {
+            let version = said("apiVersion").unwrap_or("meta.k8s.io/v1");
+            return Err(Refusal::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
+        let grace = &body["gracePeriodSeconds"];
+        if !grace.is_null() && !grace.is_i64() {
+            let found = super::typed::json_sort(grace);
+            return Err(Refusal::bad_request(format!(
+                "json: cannot unmarshal {found} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+            )));
+        }
+        Ok(body)
+    }
+
     /// Deletes an object, or begins to.
     pub(super) fn delete_object(
         &mut self,
@@ -101,6 +124,7 @@ impl Turn<'_> {
     ) -> Step<Gone> {
         let name = target.name.clone().unwrap_or_default();
         check_preconditions(target, live, options)?;
+        let is_namespace = &*target.kind.resource == "namespaces";
         let question = Question {
             target,
             operation: "DELETE",
@@ -116,7 +140,8 @@ impl Turn<'_> {
         let grace = grace(target, live, options);
         let mut object = Value::clone(live);
         let finalizers = finalizers(live, options.policy.as_deref());
-        let held = !finalizers.is_empty() || is_held_namespace(target, live);
+        let held =
+            !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);
         if live["metadata"].get("deletionTimestamp").is_some() {
             return self.delete_again(target, &key, live, finalizers, grace, held, options);
         }
@@ -126,11 +151,14 @@ impl Turn<'_> {
             }
             return Ok(self.remove(&key, object, options.dry_run));
         }
-        mark(&mut object, self.now, grace);
-        set_finalizers(&mut object, finalizers);
-        if &*target.kind.resource == "namespaces" {
+        if is_namespace {
+            // The first deletion of a namespace only begins it, with no word about grace.
+            object["metadata"]["deletionTimestamp"] = Value::from(written(self.now));
             object["status"]["phase"] = Value::from("Terminating");
+        } else {
+            mark(&mut object, self.now, grace);
         }
+        set_finalizers(&mut object, finalizers);
         let kept = self.keep(key, object, options.dry_run);
         Ok(Gone::Later(kept))
     }
@@ -148,10 +176,7 @@ impl Turn<'_> {
         options: &Options,
     ) -> Step<Gone> {
         if &*target.kind.resource == "namespaces" && is_held_namespace(target, live) {
-            let why = "The system is ensuring all content is removed from this namespace.  Upon completion, this \
-                       namespace will automatically be purged by the system.";
-            let name = target.name.as_deref().unwrap_or_default();
-            return Err(Refusal::conflict(target.about(name), why).into());
+            return Ok(Gone::Later(Arc::clone(live)));
         }
         let mut object = Value::clone(live);
         let before = live["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
@@ -224,6 +249,9 @@ fn check_policy(policy: Option<&str>) -> Result<(), Refusal> {
 }
 
 fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
+    if &*target.kind.resource == "namespaces" {
+        return check_namespace_preconditions(target, live, options);
+    }
     let name = target.name.as_deref().unwrap_or_default();
     let metadata = &live["metadata"];
     let about = target.about_kind(name);
@@ -248,6 +276,26 @@ fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Resu
         return Err(Refusal::conflict(about, &why));
     }
     Ok(())
+}
+
+/// Namespaces are deleted in words of their own.
+fn check_namespace_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
+    let name = target.name.as_deref().unwrap_or_default();
+    let pairs = [("UID", &options.uid, "uid"), ("ResourceVersion", &options.version, "resourceVersion")];
+    for (word, wanted, key) in pairs {
+        let found = text(&live["metadata"][key]);
+        if let Some(wanted) = wanted.as_ref().filter(|wanted| **wanted != found) {
+            let why = format!(
+                "Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {found}"
+            );
+            return Err(Refusal::conflict(target.about(name), &why));
+        }
+    }
+    Ok(())
+}
+
+fn is_going(live: &Value) -> bool {
+    live["metadata"].get("deletionTimestamp").is_some()
 }
 
 /// Only pods are given time.

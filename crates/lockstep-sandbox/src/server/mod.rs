@@ -160,11 +160,40 @@ impl Server {
         self.store.compact(revision);
     }
 
+    fn furnish_classes(&mut self, now: Timestamp) {
+        let classes = [
+            (
+                "system-cluster-critical",
+                2_000_000_000,
+                "Used for system critical pods that must run in the cluster, but can be moved to another node if \
+                 necessary.",
+            ),
+            (
+                "system-node-critical",
+                2_000_001_000,
+                "Used for system critical pods that must not be moved from their current node.",
+            ),
+        ];
+        for (name, value, description) in classes {
+            let body = serde_json::json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                "value": value, "description": description,
+            });
+            let request =
+                Request::new(crate::request::Method::Post, "/apis/scheduling.k8s.io/v1/priorityclasses");
+            let mut request = request.with_body("application/json", body.to_string());
+            request.user_agent = "kube-apiserver".to_owned();
+            self.handle(now, &request, &Told::default());
+        }
+    }
+
     /// What stands in a cluster from its first moment.
     fn furnish(&mut self, now: Timestamp) {
         let names = ["default", "kube-system", "kube-public", "kube-node-lease"];
+        self.furnish_classes(now);
         for name in names {
-            let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let body =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             let request = Request::new(crate::request::Method::Post, "/api/v1/namespaces");
             let mut request = request.with_body("application/json", body.to_string());
             request.user_agent = "kube-apiserver".to_owned();

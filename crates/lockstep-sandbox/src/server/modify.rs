@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apply::Managers;
+use crate::apply::{Managers, Operation};
 use crate::refusal::Refusal;
 use crate::request::Writes;
 
@@ -22,7 +22,13 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let mut object = self.object_of_body(&target.kind, writes.fields)?;
         self.check_name(target, &object)?;
-        let live = self.stored(target)?;
+        let live = match self.stored(target) {
+            Err(_) if is_created_by_update(target) => {
+                let object = self.create_by_update(target, object, writes)?;
+                return Ok(look.one(201, object, &self.server.catalogue, self.now));
+            }
+            live => live?,
+        };
         let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
         check_identity(target, &live, &object)?;
@@ -34,16 +40,38 @@ impl Turn<'_> {
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
     }
 
+    /// Some kinds are created by whoever replaces what is not there.
+    pub(super) fn create_by_update(
+        &mut self,
+        target: &Target,
+        mut object: Value,
+        writes: Writes,
+    ) -> Step<Arc<Value>> {
+        let none = serde_json::json!({"metadata": {"uid": ""}});
+        let uid = text(&object["metadata"]["uid"]);
+        if !uid.is_empty() {
+            check_identity(target, &none, &object)?;
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        let whole = target.whole();
+        self.create_object(&whole, object, writes, Operation::Update)
+    }
+
     /// The name of an object is the one of the path.
     pub(super) fn check_name(&self, target: &Target, object: &Value) -> Step<()> {
         let wanted = target.name.as_deref().unwrap_or_default();
         let named = object["metadata"]["name"].as_str().unwrap_or_default();
         if named.is_empty() {
-            let why = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+            let why = format!(
+                "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+            );
             return Err(Refusal::bad_request(why).into());
         }
         if named != wanted {
-            let why = format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
+            let why =
+                format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
             return Err(Refusal::bad_request(why).into());
         }
         Ok(check_place(target, &object["metadata"])?)
@@ -128,6 +156,21 @@ impl Turn<'_> {
     }
 }
 
+/// Kinds that an update creates where there is nothing to update.
+pub(super) fn is_created_by_update(target: &Target) -> bool {
+    const KINDS: &[&str] = &[
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "events",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "services",
+    ];
+    KINDS.contains(&&*target.kind.resource)
+}
+
 /// An object on its way out that nobody holds any longer.
 fn is_finished(object: &Value, target: &Target) -> bool {
     let metadata = &object["metadata"];
@@ -183,7 +226,8 @@ pub(super) fn carry(live: &Value, object: &mut Value) {
             }
         }
     }
-    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace")) {
+    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace"))
+    {
         object["metadata"]["namespace"] = namespace.clone();
     }
 }

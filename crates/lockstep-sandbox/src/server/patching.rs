@@ -12,7 +12,7 @@ use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Writes, meta};
 
 use super::create::text;
-use super::modify::{carry, owners};
+use super::modify::{carry, is_created_by_update, owners};
 use super::render::{Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, typed};
@@ -66,7 +66,6 @@ impl Turn<'_> {
                 "application/json-patch+json",
                 "application/merge-patch+json",
                 "application/apply-patch+yaml",
-                "application/apply-patch+cbor",
             ])),
             "application/apply-patch+yaml" => Ok(Sort::Apply),
             _ => Err(Refusal::no_such_patch()),
@@ -77,9 +76,11 @@ impl Turn<'_> {
         let query = &self.request.query;
         let said = |name: &str| query.get(name).is_some_and(|value| !value.is_empty());
         let cause = match sort {
-            Sort::Apply if !said("fieldManager") => {
-                Cause::new("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
-            }
+            Sort::Apply if !said("fieldManager") => Cause::new(
+                "FieldValueRequired",
+                "fieldManager",
+                "Required value: is required for apply patch",
+            ),
             Sort::Json | Sort::Merge | Sort::Strategic if query.says("force") => Cause::new(
                 "FieldValueForbidden",
                 "force",
@@ -97,7 +98,9 @@ impl Turn<'_> {
     fn patched(&self, target: &Target, sort: Sort, live: &Value, body: &Value) -> Result<Value, Refusal> {
         let undecodable = |wanted: &str, prefix: &str| {
             let found = typed::json_sort(body);
-            Refusal::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"))
+            Refusal::bad_request(format!(
+                "{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"
+            ))
         };
         match sort {
             Sort::Json if !body.is_array() => {
@@ -143,7 +146,7 @@ impl Turn<'_> {
             );
             return Err(match kind.schema {
                 Some(_) => wrong(&why).into(),
-                None => super::decode::check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => self.check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into(),
             });
         }
         if let Some(why) = self.type_error(object, kind) {
@@ -184,7 +187,7 @@ impl Turn<'_> {
         let force = self.request.query.says("force");
         let live = match self.stored(target) {
             Ok(live) => live,
-            Err(_) if target.subresource.is_none() => {
+            Err(_) if target.subresource.is_none() || is_created_by_update(target) => {
                 return self.apply_new(target, &applied, writes, force).map(|object| (object, true));
             }
             Err(refusal) => return Err(refusal.into()),
@@ -217,12 +220,12 @@ impl Turn<'_> {
             );
             return Err(Refusal::conflict(target.about(name), &why).into());
         }
-        if given("resourceVersion").is_some() {
-            return Err(Refusal::not_found(target.about(name)).into());
-        }
         let live = self.blank(target);
-        let object = owners::applied(self, target, &live, applied, force)?;
-        self.create_object(target, object, writes, Operation::Apply)
+        let mut object = owners::applied(self, target, &live, applied, force)?;
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        self.create_object(&target.whole(), object, writes, Operation::Apply)
     }
 
     /// The body of an apply: always an object of the kind itself, under its own name.
@@ -230,7 +233,7 @@ impl Turn<'_> {
         let text_of_body = String::from_utf8_lossy(&self.request.body);
         let undecodable = |why: String| Refusal::bad_request(format!("error decoding patch: {why}"));
         let applied: Value = serde_saphyr::from_str(&text_of_body)
-            .map_err(|error| undecodable(format!("error converting YAML to JSON: yaml: {error}")))?;
+            .map_err(|error| Refusal::bad_request(format!("error encoding patch: yaml: {error}")))?;
         if !applied.is_object() {
             let found = typed::json_sort(&applied);
             let into = "Go value of type map[string]interface {}";
@@ -246,8 +249,7 @@ impl Turn<'_> {
             let why = format!("invalid object type: {group}/{version}, Kind={named}");
             return Err(Refusal::bad_request(why).into());
         }
-        let managed = applied["metadata"].get("managedFields");
-        if managed.and_then(Value::as_array).is_some_and(|entries| !entries.is_empty()) {
+        if applied["metadata"].get("managedFields").is_some_and(|managed| !managed.is_null()) {
             return Err(Refusal::bad_request("metadata.managedFields must be nil").into());
         }
         if let Some(why) = typed::misfit(&applied, kind) {

@@ -40,8 +40,10 @@ impl Choice {
         if self.fields.is_empty() {
             return true;
         }
-        let found: Vec<(&str, String)> = self.fields.keys().map(|key| (key, field(kind, object, key))).collect();
-        self.fields.holds(|key| found.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str()))
+        let found: Vec<(&str, String)> =
+            self.fields.keys().map(|key| (key, field(kind, object, key))).collect();
+        self.fields
+            .holds(|key| found.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str()))
     }
 
     pub fn is_everything(&self) -> bool {
@@ -70,7 +72,9 @@ fn check_field(kind: &Kind, catalogue: &Catalogue, field: &str) -> Result<(), Re
         return builtin::check_field(of, field).map_err(|unknown| Refusal::bad_request(unknown.to_string()));
     };
     let always = ["metadata.name", "metadata.namespace"];
-    if always.contains(&field) || version.selectable.iter().any(|known| known.trim_start_matches('.') == field) {
+    if always.contains(&field)
+        || version.selectable.iter().any(|known| known.trim_start_matches('.') == field)
+    {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("field label not supported: {field}")))
@@ -170,13 +174,12 @@ impl Turn<'_> {
         };
         let place = |key: &Key| format!("{}/{}", key.namespace, key.name);
         let later = |key: &Key| after.as_ref().is_none_or(|after| place(key) > *after);
-        let mut chosen = everything
-            .into_iter()
-            .filter(|(key, object)| later(key) && choice.chooses(kind, object));
+        let mut chosen =
+            everything.into_iter().filter(|(key, object)| later(key) && choice.chooses(kind, object));
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let taken: Vec<(Key, Arc<Value>)> = chosen.by_ref().take(most).collect();
         let left = chosen.count();
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        let mut metadata = list_metadata(kind, revision);
         if left > 0 {
             let after = taken.last().map(|(key, _)| place(key)).unwrap_or_default();
             metadata["continue"] = Value::from(Token { revision, after }.write());
@@ -205,6 +208,15 @@ impl Turn<'_> {
         }
         self.server.converted(object, to)
     }
+}
+
+/// The metadata of a list. Lists of custom kinds always say where they go on, be it nowhere.
+pub(super) fn list_metadata(kind: &Kind, revision: u64) -> Value {
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if kind.schema.is_none() {
+        metadata["continue"] = Value::from("");
+    }
+    metadata
 }
 
 struct Page {
@@ -269,10 +281,13 @@ fn check_list_options(query: &Query, matching: &str) -> Result<(), Refusal> {
                 ));
             }
             if query.get("continue").is_some_and(|token| !token.is_empty()) {
-                causes.push(forbidden("Forbidden: resourceVersionMatch is forbidden when continue is provided"));
+                causes.push(forbidden(
+                    "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if matching == "Exact" && revision == "0" {
-                let message = "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                let message =
+                    "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
                 causes.push(forbidden(message));
             }
         }

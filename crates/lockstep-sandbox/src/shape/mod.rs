@@ -16,8 +16,12 @@ pub enum Shape {
     /// Nothing is known: maps are merged field by field, lists move as one.
     #[default]
     Any,
-    /// A number, a truth value, or what may be either of several.
+    /// A text, a number or a truth value.
     Scalar,
+    /// A number.
+    Number,
+    /// A truth value.
+    Truth,
     /// A text.
     Text,
     /// A map.
@@ -72,7 +76,12 @@ pub struct Shapes(BTreeMap<Arc<str>, Shape>);
 impl Shapes {
     /// Reads the schemas of an OpenAPI document, by name.
     pub fn read(schemas: &Map<String, Value>) -> Self {
-        Self(schemas.iter().map(|(name, schema)| (Arc::from(name.as_str()), Shape::read(schema))).collect())
+        Self(
+            schemas
+                .iter()
+                .map(|(name, schema)| (Arc::from(name.as_str()), Shape::read_among(schema, schemas)))
+                .collect(),
+        )
     }
 
     /// The shape itself, where one is only named.

@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ListKind, ListShape, MapShape, Shape};
 
 impl Shape {
-    /// Reads a schema.
+    /// Reads a schema that stands alone.
     pub fn read(schema: &Value) -> Self {
+        Self::read_among(schema, &Map::new())
+    }
+
+    /// Reads a schema that may refer to others.
+    pub fn read_among(schema: &Value, others: &Map<String, Value>) -> Self {
         if let Some(name) = reference(schema) {
             return Self::Named(Arc::from(name));
         }
@@ -19,10 +24,11 @@ impl Shape {
         }
         match schema.get("type").and_then(Value::as_str) {
             Some("string") => Self::Text,
-            Some("integer" | "number" | "boolean") => Self::Scalar,
-            Some("array") => Self::List(list(schema)),
-            Some("object") => map(schema),
-            _ if schema.get("properties").is_some() => map(schema),
+            Some("integer" | "number") => Self::Number,
+            Some("boolean") => Self::Truth,
+            Some("array") => Self::List(list(schema, others)),
+            Some("object") => map(schema, others),
+            _ if schema.get("properties").is_some() => map(schema, others),
             _ => Self::Any,
         }
     }
@@ -37,10 +43,12 @@ fn reference(schema: &Value) -> Option<&str> {
     link.as_str()?.rsplit('/').next()
 }
 
-fn map(schema: &Value) -> Shape {
+fn map(schema: &Value, others: &Map<String, Value>) -> Shape {
     let properties = schema.get("properties").and_then(Value::as_object);
     let fields: BTreeMap<String, Shape> = properties
-        .map(|all| all.iter().map(|(name, schema)| (name.clone(), Shape::read(schema))).collect())
+        .map(|all| {
+            all.iter().map(|(name, schema)| (name.clone(), Shape::read_among(schema, others))).collect()
+        })
         .unwrap_or_default();
     let values = schema.get("additionalProperties").filter(|values| values.is_object());
     let atomic = schema.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic");
@@ -50,7 +58,7 @@ fn map(schema: &Value) -> Shape {
     let retain_keys = strategies(schema).any(|strategy| strategy == "retainKeys");
     Shape::Map(MapShape {
         fields,
-        values: values.map(|values| Box::new(Shape::read(values))),
+        values: values.map(|values| Box::new(Shape::read_among(values, others))),
         atomic,
         open: schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool).unwrap_or(false),
         retain_keys,
@@ -61,20 +69,21 @@ fn strategies(schema: &Value) -> impl Iterator<Item = &str> {
     schema.get("x-kubernetes-patch-strategy").and_then(Value::as_str).unwrap_or_default().split(',')
 }
 
-fn list(schema: &Value) -> ListShape {
+fn list(schema: &Value, others: &Map<String, Value>) -> ListShape {
     let items = schema.get("items").unwrap_or(&Value::Null);
     let kind = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => ListKind::Set,
-        Some("map") => ListKind::Map(keys(schema, items)),
+        Some("map") => ListKind::Map(keys(schema, items, others)),
         _ => ListKind::Atomic,
     };
     let merges = strategies(schema).any(|strategy| strategy == "merge");
     let key = schema.get("x-kubernetes-patch-merge-key").and_then(Value::as_str).unwrap_or_default();
     let merge_key = merges.then(|| key.to_owned());
-    ListShape { items: Box::new(Shape::read(items)), kind, merge_key }
+    ListShape { items: Box::new(Shape::read_among(items, others)), kind, merge_key }
 }
 
-fn keys(schema: &Value, items: &Value) -> Vec<(String, Option<Value>)> {
+fn keys(schema: &Value, items: &Value, others: &Map<String, Value>) -> Vec<(String, Option<Value>)> {
+    let items = reference(items).and_then(|name| others.get(name)).unwrap_or(items);
     let names = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     let default = |name: &str| items.get("properties")?.get(name)?.get("default").cloned();
     let names = names.into_iter().flatten().filter_map(Value::as_str);
@@ -98,7 +107,7 @@ mod tests {
             (json!({}), Shape::Any),
             (json!({"type": "object"}), Shape::Any),
             (json!({"type": "string"}), Shape::Text),
-            (json!({"type": "integer"}), Shape::Scalar),
+            (json!({"type": "integer"}), Shape::Number),
             (json!({"x-kubernetes-int-or-string": true}), Shape::Scalar),
             (json!({"oneOf": [{"type": "string"}, {"type": "number"}]}), Shape::Scalar),
             (json!({"$ref": "#/components/schemas/io.Pod"}), named("io.Pod")),

@@ -1,5 +1,7 @@
 //! What is wrong with nodes and namespaces.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use super::meta;
@@ -14,6 +16,9 @@ pub(super) fn node(object: &Value, causes: &mut Causes) {
     meta::create(object, false, NameRule::Subdomain, causes);
     taints(object, causes);
     amounts(object, causes);
+    for (place, range) in texts(at(object, &["spec"]), "podCIDRs").into_iter().enumerate() {
+        address_range(range, &At::new("spec").child("podCIDRs").index(place), causes);
+    }
 }
 
 /// A node, or its status, that is updated.
@@ -44,6 +49,21 @@ pub(super) fn node_update(new: &Value, old: &Value, causes: &mut Causes) {
         causes.invalid(&here.child("providerID"), &Value::Null, &why);
     }
     taints(new, causes);
+}
+
+/// A range of addresses.
+pub(super) fn address_range(range: &str, here: &At, causes: &mut Causes) {
+    let read = range.split_once('/').and_then(|(address, bits)| {
+        let most = match address.parse().ok()? {
+            IpAddr::V4(_) => 32,
+            IpAddr::V6(_) => 128,
+        };
+        bits.parse::<u8>().ok().filter(|bits| *bits <= most)
+    });
+    if read.is_none() {
+        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        causes.invalid(here, &Value::from(range), why);
+    }
 }
 
 fn taints(object: &Value, causes: &mut Causes) {

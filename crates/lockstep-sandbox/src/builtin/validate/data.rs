@@ -1,10 +1,11 @@
 //! What is wrong with the kinds that hold a little data: ConfigMaps, Secrets, leases, revisions, priorities, budgets.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::meta;
 use super::workload::{not_above_all, number_or_percent};
 use crate::builtin::access::{at, entries, flag, has, int, list, same, text};
+use crate::builtin::base64;
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, condition_reason, config_key, qualified};
 use crate::builtin::metadata::{selector, validate_metadata, validate_metadata_update};
@@ -88,8 +89,10 @@ pub(super) fn secret(object: &Value, causes: &mut Causes) {
                 causes.required(&At::new("metadata").child("annotations").key(key), "");
             }
         }
-        "kubernetes.io/dockercfg" => need(&[".dockercfg"]),
-        "kubernetes.io/dockerconfigjson" => need(&[".dockerconfigjson"]),
+        "kubernetes.io/dockercfg" if !has(data, ".dockercfg") => need(&[".dockercfg"]),
+        "kubernetes.io/dockercfg" => json(data, ".dockercfg", &here, causes),
+        "kubernetes.io/dockerconfigjson" if !has(data, ".dockerconfigjson") => need(&[".dockerconfigjson"]),
+        "kubernetes.io/dockerconfigjson" => json(data, ".dockerconfigjson", &here, causes),
         "kubernetes.io/basic-auth" if !has(data, "username") && !has(data, "password") => {
             need(&["username", "password"]);
         }
@@ -97,6 +100,19 @@ pub(super) fn secret(object: &Value, causes: &mut Causes) {
         "kubernetes.io/tls" => need(&["tls.crt", "tls.key"]),
         _ => {}
     }
+}
+
+/// Keys of registries are JSON. Only what cannot even begin JSON is told as a real API server does.
+fn json(data: &Value, key: &str, here: &At, causes: &mut Causes) {
+    let bytes = base64::decode(text(data, key));
+    let Err(wrong) = serde_json::from_slice::<Map<String, Value>>(&bytes) else { return };
+    let begins = |byte: &u8| b"{[-tfn\"0123456789".contains(byte);
+    let why = match bytes.first() {
+        None => "unexpected end of JSON input".to_owned(),
+        Some(first) if begins(first) => wrong.to_string(),
+        Some(first) => format!("invalid character '{}' looking for beginning of value", char::from(*first)),
+    };
+    causes.invalid(&here.key(key), &Value::from("<secret contents redacted>"), &why);
 }
 
 /// One that is updated.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::meta;
 use crate::builtin::access::{at, has, int, same, text};
 use crate::builtin::causes::{At, Causes};
-use crate::builtin::formats::{NameRule, subdomain};
+use crate::builtin::formats::{NameRule, label, subdomain};
 
 /// One that is created.
 pub(super) fn create(object: &Value, causes: &mut Causes) {
@@ -15,8 +15,10 @@ pub(super) fn create(object: &Value, causes: &mut Causes) {
         for field in ["workloadName", "templateName"] {
             let (name, here) =
                 (text(at(spec, &["workloadRef"]), field), here.child("workloadRef").child(field));
-            if name.is_empty() {
-                causes.required(&here, "");
+            match (name, field) {
+                ("", _) => causes.required(&here, ""),
+                (name, "workloadName") => causes.invalid_each(&here, name, subdomain(name)),
+                (name, _) => causes.invalid_each(&here, name, label(name)),
             }
         }
     }

@@ -23,9 +23,9 @@ mod workload;
 use serde_json::Value;
 
 use super::GroupKind;
-use super::access::at;
-use super::causes::Causes;
-use super::formats::NameRule;
+use super::access::{at, text};
+use super::causes::{At, Causes};
+use super::formats::{NameRule, subdomain};
 use super::metadata::{validate_common_update, validate_metadata, validate_metadata_update};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -104,9 +104,25 @@ pub(super) fn update_status(of: GroupKind<'_>, new: &Value, old: &Value, causes:
         ("", "Pod") => pod_update::update_status(new, old, causes),
         ("", "Node") => cluster::node_update(new, old, causes),
         ("", "Namespace") => cluster::namespace_status(new, old, causes),
+        ("", "Service") => service::update_status(new, old, causes),
         ("apps", kind) => workload::update_status(kind, new, old, causes),
         ("policy", "PodDisruptionBudget") => data::budget_status(new, causes),
         _ => meta::update(new, old, causes),
+    }
+}
+
+/// What is wrong with the binding of a pod.
+pub(super) fn binding(binding: &Value, causes: &mut Causes) {
+    let (target, here) = (at(binding, &["target"]), At::new("target"));
+    let (kind, name) = (text(target, "kind"), text(target, "name"));
+    let node = matches!(kind, "" | "Node");
+    if !node {
+        causes.unsupported(&here.child("kind"), &Value::from(kind), &["Node", "<empty>"]);
+    }
+    if name.is_empty() {
+        causes.required(&here.child("name"), "");
+    } else if node {
+        causes.invalid_each(&here.child("name"), name, subdomain(name));
     }
 }
 

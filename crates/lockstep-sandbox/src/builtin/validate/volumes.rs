@@ -183,11 +183,29 @@ fn projected(of: &Value, here: &At, causes: &mut Causes) {
                 }
             }
         }
+        if has(source, "serviceAccountToken") {
+            token(at(source, &["serviceAccountToken"]), &each.child("serviceAccountToken"), here, causes);
+        }
         if has(source, "downwardAPI") {
             for item in list(at(source, &["downwardAPI"]), "items") {
                 file_of_pod(item, &each.child("downwardAPI"), causes);
             }
         }
+    }
+}
+
+fn token(token: &Value, each: &At, here: &At, causes: &mut Causes) {
+    let why = match int(token, "expirationSeconds") {
+        Some(..600) => "may not specify a duration less than 10 minutes",
+        Some(4_294_967_297..) => "may not specify a duration larger than 2^32 seconds",
+        _ => "",
+    };
+    if !why.is_empty() {
+        causes.invalid(&each.child("expirationSeconds"), at(token, &["expirationSeconds"]), why);
+    }
+    match text(token, "path") {
+        "" => causes.required(&here.child("path"), ""),
+        path => own_path(path, &here.child("path"), causes),
     }
 }
 
@@ -248,6 +266,9 @@ pub(super) fn mounts(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut C
         if has(mount, "mountPropagation") {
             propagation(container, mount, &here.child("mountPropagation"), causes);
         }
+        if has(mount, "recursiveReadOnly") {
+            recursive(mount, &here.child("recursiveReadOnly"), causes);
+        }
     }
 }
 
@@ -274,6 +295,23 @@ fn propagation(container: &Value, mount: &Value, here: &At, causes: &mut Causes)
     if mode == "Bidirectional" && !flag(at(container, &["securityContext"]), "privileged") {
         let why = "Bidirectional mount propagation is available only to privileged containers";
         causes.forbidden(here, why);
+    }
+}
+
+fn recursive(mount: &Value, here: &At, causes: &mut Causes) {
+    let modes = ["Disabled", "Enabled", "IfPossible"];
+    match text(mount, "recursiveReadOnly") {
+        "Disabled" => {}
+        "Enabled" | "IfPossible" => {
+            if !flag(mount, "readOnly") {
+                causes.forbidden(here, "may only be specified when readOnly is true");
+            }
+            if !["", "None"].contains(&text(mount, "mountPropagation")) {
+                causes
+                    .forbidden(here, "may only be specified when mountPropagation is None or not specified");
+            }
+        }
+        other => causes.unsupported(here, &Value::from(other), &modes),
     }
 }
 

@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn every_type_that_is_named_is_known() {
         assert_eq!(types::unknown(), Vec::<String>::new());
-        for kind in crate::kinds::BUILT_IN {
-            assert!(type_of(kind.group, kind.kind).is_some(), "{kind:?}");
+        for kind in crate::kinds::built_in().into_iter().filter(|kind| kind.allows("get")) {
+            assert!(type_of(&kind.of.group, &kind.kind).is_some(), "{}", kind.kind);
         }
     }
 }

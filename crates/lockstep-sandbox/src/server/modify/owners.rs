@@ -26,7 +26,10 @@ pub(in crate::server) fn of_update(live: &Value, object: &Value) -> Managers {
     match brought.as_array().map(Vec::as_slice) {
         None | Some([]) => managers(live),
         Some([wiped]) if wiped.as_object().is_some_and(serde_json::Map::is_empty) => Managers::default(),
-        Some(_) => Managers::read(brought).unwrap_or_else(|_| managers(live)),
+        Some(_) => match Managers::read(brought) {
+            Ok(read) if !read.is_empty() => read,
+            _ => managers(live),
+        },
     }
 }
 
@@ -41,6 +44,10 @@ pub(in crate::server) fn updated(
 ) -> Value {
     let live = bare(live);
     strip(&mut object);
+    if before.is_empty() && stands(&live) {
+        // Once nobody owns anything, owners are not kept until somebody applies.
+        return object;
+    }
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let writing =
@@ -58,16 +65,34 @@ pub(in crate::server) fn applied(
     force: bool,
 ) -> Step<Value> {
     let who = who(turn.request, target, Operation::Apply);
-    let before = managers(live);
+    let mut before = managers(live);
     let live = bare(live);
+    if before.is_empty() && stands(&live) {
+        before = before_first(turn, target, &live);
+    }
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let kind = &target.kind;
-    let writing =
-        Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
+    let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
     let outcome = before.apply(&live, applied, &writing, force);
     let outcome = outcome.map_err(|conflicts| Refusal::owned_by_others(&conflicts))?;
     Ok(put(outcome.object, &outcome.managers))
+}
+
+/// An object that is there, not one that is about to be.
+fn stands(live: &Value) -> bool {
+    live["metadata"].get("uid").is_some()
+}
+
+/// Who owns what nobody was known to own when it is applied to for the first time.
+fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Managers {
+    let mut who = who(turn.request, target, Operation::Update);
+    who.manager = "before-first-apply".to_owned();
+    let time = written(turn.now);
+    let reset = turn.reset_fields(target);
+    let kind = &target.kind;
+    let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
+    Managers::default().update(&turn.blank(target), live.clone(), &writing).managers
 }
 
 /// Nothing differs but when somebody owned it.

@@ -49,7 +49,8 @@ impl Turn<'_> {
             self.keep(key, before, options.dry_run);
         }
         gone?;
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Response::new(201, Body::Made(status)))
     }
 

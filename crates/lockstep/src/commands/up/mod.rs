@@ -11,6 +11,7 @@ mod images;
 mod journal;
 mod machines;
 mod plain;
+mod script;
 mod session;
 mod stand_ins;
 mod terminal;
@@ -42,7 +43,8 @@ use self::cluster::Running;
 use self::deeds::{Deed, perform};
 use self::face::Face;
 use self::plain::Plain;
-use self::session::{Script, Session};
+use self::script::Script;
+use self::session::Session;
 use self::terminal::Terminal;
 use self::world::watch_all;
 use super::operator::stopped;
@@ -107,7 +109,7 @@ async fn show(
     operator: Option<&Operator>,
     screen: &mut Screen<'_>,
 ) -> Result<Exit> {
-    let script = Script { roll: args.roll, until: args.until };
+    let script = Script::new(args.roll, args.until);
     let mut session =
         Session::new(running.client.clone(), running.nodes.clone(), access(running), script, now());
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };
