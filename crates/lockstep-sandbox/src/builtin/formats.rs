@@ -74,7 +74,7 @@ fn fits(pattern: &'static str, text: &str) -> bool {
 
 fn wanted(words: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
-    format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join("or "))
+    format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
 fn at_most(number: usize) -> String {

@@ -32,8 +32,6 @@ pub(super) fn pod(object: &mut Value) {
             }
         }
     }
-    for container in CONTAINERS {
-    }
     pod_spec(spec);
     ips(made(object, "status"));
 }
