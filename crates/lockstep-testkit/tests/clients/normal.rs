@@ -11,7 +11,7 @@ const RULES: &[(&str, &str)] = &[
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
     (r"[EIW]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "LOG "),
-    (r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(:\d{4,5})?\b", "IP"),
+    (r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(:(443|\d{4,5}))?\b", "IP"),
     (r#"(esourceVersion"?: ?"?)\d+"#, "${1}N"),
     (r"(Resource Version: +)\d+", "${1}N"),
     (r"\b[bcdfghjklmnpqrstvwxz2456789]{8,10}\b", "HASH"),
@@ -19,6 +19,7 @@ const RULES: &[(&str, &str)] = &[
     (r"\.[0-9a-f]{16}\b", ".RANDOM"),
     (r"\b(\d+d)?(\d+h)?(\d+m)?\d{1,2}(\.\d+)?(s|m|ms)\b", "AGE"),
     (r"\b(LIVE|MERGED)-\d+", "$1"),
+    (r"(stand-in://UID/\w+/\d+-\d+)-\d+", "$1-TIME"),
     (r"\(x\d+ over AGE\)", ""),
 ];
 
@@ -28,9 +29,12 @@ static COMPILED: LazyLock<Vec<(Regex, &str)>> =
 /// Two spaces or more stand for one column's end, since how wide a column is depends on what is replaced.
 static GAP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\S) {2,}|\t+").expect("a gap"));
 
+/// Of every namespace of a real cluster; nobody reads it where no container runs.
+const AUTHORITY: &str = "kube-root-ca.crt";
+
 /// The lines of a text.
 pub fn normal(text: &str) -> Vec<String> {
-    text.lines().map(line).collect()
+    text.lines().filter(|line| !line.contains(AUTHORITY)).map(line).collect()
 }
 
 fn line(line: &str) -> String {

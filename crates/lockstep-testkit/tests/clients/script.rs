@@ -17,11 +17,31 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Said {
     pub command: String,
     pub lines: Vec<String>,
+    pub sort: Sort,
+}
+
+/// What is made of what was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// It must be the same.
+    Equal,
+    /// The embedded cluster may say less.
+    Within,
+    /// It was waited for something that never came true.
+    Vain,
 }
 
 impl Said {
     pub fn new(command: &str, text: &str) -> Self {
-        Self { command: command.to_owned(), lines: normal(text) }
+        Self { command: command.to_owned(), lines: normal(text), sort: Sort::Equal }
+    }
+
+    /// Whether this, said by the real cluster, goes with what the embedded one said.
+    fn goes_with(&self, ours: &Self) -> bool {
+        match self.sort {
+            Sort::Within => ours.lines.iter().all(|line| self.lines.contains(line)),
+            _ => self.lines == ours.lines,
+        }
     }
 }
 
@@ -33,6 +53,8 @@ pub struct Script(Vec<Step>);
 enum Step {
     /// What it says is compared.
     Tell(String),
+    /// What it says may be less.
+    Within(String),
     /// It is repeated until it succeeds.
     Until(String),
 }
@@ -41,9 +63,10 @@ impl Script {
     /// Reads a script: a command in each line, comments, and commands that are waited for.
     pub fn read(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let step = |line: &str| match line.strip_prefix("until: ") {
-            Some(command) => Step::Until(command.to_owned()),
-            None => Step::Tell(line.to_owned()),
+        let step = |line: &str| match line.split_once(": ") {
+            Some(("until", command)) => Step::Until(command.to_owned()),
+            Some(("within", command)) => Step::Within(command.to_owned()),
+            _ => Step::Tell(line.to_owned()),
         };
         Self(lines.map(step).collect())
     }
@@ -54,6 +77,9 @@ impl Script {
         for step in &self.0 {
             match step {
                 Step::Tell(command) => said.push(Said::new(command, &shell.run(command).1)),
+                Step::Within(command) => {
+                    said.push(Said { sort: Sort::Within, ..Said::new(command, &shell.run(command).1) });
+                }
                 Step::Until(command) => said.extend(shell.until(command)),
             }
         }
@@ -115,7 +141,7 @@ impl Shell {
                 return None;
             }
             if began.elapsed() > PATIENCE {
-                return Some(Said::new(&format!("until: {command}"), &said));
+                return Some(Said { sort: Sort::Vain, ..Said::new(command, &said) });
             }
             std::thread::sleep(PAUSE);
         }
@@ -125,13 +151,12 @@ impl Shell {
 /// Fails with every difference there is, so that one run tells them all.
 pub fn assert_equal(real: &[Said], ours: &[Said]) {
     let mut report = String::new();
-    for said in real.iter().chain(ours).filter(|said| said.command.starts_with("until: ")) {
-        report +=
-            &format!("\n$ {}\n  it never came true:\n    {}\n", said.command, said.lines.join("\n    "));
+    for said in real.iter().chain(ours).filter(|said| said.sort == Sort::Vain) {
+        report += &format!("\n$ {}\n  it never came true:\n    {}\n", said.command, said.lines.join("\n    "));
     }
-    let told = |said: &&Said| !said.command.starts_with("until: ");
+    let told = |said: &&Said| said.sort != Sort::Vain;
     let (real, ours) = (real.iter().filter(told), ours.iter().filter(told));
-    for (real, ours) in real.zip(ours).filter(|(real, ours)| real != ours) {
+    for (real, ours) in real.zip(ours).filter(|(real, ours)| !real.goes_with(ours)) {
         report += &format!("\n$ {}\n{}", real.command, difference(&real.lines, &ours.lines));
     }
     assert!(report.is_empty(), "the clusters differ (- real, + embedded):\n{report}");
