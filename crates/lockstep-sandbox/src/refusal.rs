@@ -270,6 +270,11 @@ impl Refusal {
         Self::new(405, "MethodNotAllowed", message).generic()
     }
 
+    /// The method is not for this resource, in the words of its own server.
+    pub fn method_not_supported(about: About<'_>, message: String) -> Self {
+        Self::new(405, "MethodNotAllowed", message).about(about)
+    }
+
     /// The version that was asked for is forgotten.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)

@@ -191,7 +191,8 @@ impl Managers {
         let last = self.of(who).cloned().unwrap_or_default();
         let named = fields_of(applied, shape, shapes).difference(&nobodys()).without_all_below(reset);
         let mut managers = self.clone();
-        managers.set(who, named, time);
+        let before = self.0.iter().find(|entry| entry.who == **who).map(|entry| entry.time.clone());
+        managers.set(who, named, &before.unwrap_or_default());
         let owned = managers.0.iter().fold(Fields::default(), |all, entry| all.union(&entry.fields));
         let merged = merge(live, applied, shape, shapes);
         let object = prune(&merged, &last, &owned, shape, shapes);
@@ -202,6 +203,12 @@ impl Managers {
         }
         managers.take_from_others(who, &changed.set());
         managers.take_from_others(who, &changed.removed);
+        // Whoever changes nothing is not said to have written at any time.
+        if !changed.is_same()
+            && let Some(entry) = managers.0.iter_mut().find(|entry| entry.who == **who)
+        {
+            entry.time = (*time).to_owned();
+        }
         Ok(Written { object, managers, changed })
     }
 
@@ -263,8 +270,11 @@ fn write(entry: &Entry) -> Value {
     let Entry { who, time, fields } = entry;
     let mut written = json!({
         "manager": who.manager, "operation": who.operation.word(), "apiVersion": who.api_version,
-        "time": time, "fieldsType": "FieldsV1", "fieldsV1": fields.write(),
+        "fieldsType": "FieldsV1", "fieldsV1": fields.write(),
     });
+    if !time.is_empty() {
+        written["time"] = Value::from(time.as_str());
+    }
     if !who.subresource.is_empty() {
         written["subresource"] = Value::from(who.subresource.as_str());
     }

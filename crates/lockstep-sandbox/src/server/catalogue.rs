@@ -49,6 +49,17 @@ impl Catalogue {
         self.of_version(&of).find(|found| *found.kind == *kind).cloned()
     }
 
+    /// A group that is served without anybody defining it.
+    pub fn is_built_in(&self, group: &str) -> bool {
+        group.is_empty()
+            || self.kinds.iter().any(|((of, _), kind)| of.group == group && kind.schema.is_some())
+            || crate::facts::discovery()["groups"]["items"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|known| known["metadata"]["name"] == group)
+    }
+
     /// The kinds of a version of a group.
     pub fn of_version<'a>(&'a self, of: &'a GroupVersion) -> impl Iterator<Item = &'a Arc<Kind>> {
         let first = (of.clone(), Arc::from(""));

@@ -76,14 +76,25 @@ impl Turn<'_> {
         self.agreed(&question)?;
         let key = self.key(target, &name);
         if self.server.store.get(&key).is_some() {
-            return Err(Refusal::already_exists(target.about(&name)).into());
+            return Err(self.taken(target, &key).into());
         }
         Ok(self.keep(key, object, writes.dry_run))
+    }
+
+    /// The name is taken, be it by something that is about to go.
+    fn taken(&self, target: &Target, key: &Key) -> Refusal {
+        let mut refusal = Refusal::already_exists(target.about(&key.name));
+        let going = |found: &Arc<Value>| found["metadata"].get("deletionTimestamp").is_some();
+        if self.server.store.get(key).is_some_and(going) {
+            refusal.message = format!("object is being deleted: {}", refusal.message);
+        }
+        refusal
     }
 
     /// Stores an object, unless it is a dry run.
     pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
         if dry_run {
+            self.server.tried += 1;
             return Arc::new(object);
         }
         let is_definition = *key.resource == *catalogue::DEFINITIONS;

@@ -108,12 +108,12 @@ impl Turn<'_> {
             return Err(Refusal::bad_request(error).into());
         }
         let wiped = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
-        let mut found = self.prune(object, kind);
+        let mut found = duplicates;
+        found.extend(self.prune(object, kind));
         if wiped {
             // An empty list is not nothing: it says that nobody owns anything. So does one empty entry.
             object["metadata"]["managedFields"] = serde_json::json!([{}]);
         }
-        found.extend(duplicates);
         if found.is_empty() || fields == FieldValidation::Ignore {
             return Ok(());
         }
@@ -123,12 +123,8 @@ impl Turn<'_> {
         }
         let (what, version) = (&kind.kind, &kind.of.version);
         let found = found.join(", ");
-        let message = match kind.schema {
-            Some(_) => format!(
-                "{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}"
-            ),
-            None => format!("strict decoding error: {found}"),
-        };
+        let message =
+            format!("{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}");
         Err(Refusal::bad_request(message).into())
     }
 

@@ -66,7 +66,7 @@ impl Turn<'_> {
             self.delete_object(&one, &object, &options)?;
             gone.push(self.converted(&object, &target.kind)?);
         }
-        let metadata = list_metadata(&target.kind, revision);
+        let metadata = list_metadata(&target.kind, revision, look.is_plain());
         Ok(look.list(gone, metadata, &self.server.catalogue, self.now))
     }
 
@@ -147,7 +147,9 @@ impl Turn<'_> {
         }
         if !held && grace == 0 {
             if is_graceful(target) {
+                // What could have had time is marked first, even if it has none.
                 mark(&mut object, self.now, 0);
+                object = Value::clone(&*self.keep(key.clone(), object, options.dry_run));
             }
             return Ok(self.remove(&key, object, options.dry_run));
         }
@@ -200,10 +202,13 @@ impl Turn<'_> {
     }
 
     fn remove(&mut self, key: &Key, object: Value, dry_run: bool) -> Gone {
-        if !dry_run {
-            self.forget_kind(key);
-            self.server.store.remove_as(key, object.clone());
+        if dry_run {
+            return Gone::Now(Arc::new(object));
         }
+        self.forget_kind(key);
+        self.server.store.remove_as(key, object.clone());
+        let mut object = object;
+        object["metadata"]["resourceVersion"] = Value::from(self.server.store.revision().to_string());
         Gone::Now(Arc::new(object))
     }
 }

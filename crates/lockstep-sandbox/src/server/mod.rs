@@ -71,6 +71,8 @@ pub struct Server {
     pub(crate) store: Store,
     pub(crate) catalogue: Catalogue,
     pub(crate) settings: Settings,
+    /// How many writes were only tried: what they made up is not made up again.
+    pub(crate) tried: u64,
 }
 
 /// Why a request goes no further.
@@ -105,7 +107,7 @@ impl Server {
     /// A server with the namespaces every cluster has.
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let store = Store::new(settings.changes);
-        let mut server = Self { store, catalogue: Catalogue::built_in(), settings };
+        let mut server = Self { store, catalogue: Catalogue::built_in(), settings, tried: 0 };
         server.furnish(now);
         server
     }
@@ -120,7 +122,7 @@ impl Server {
             }
         }
         store.resume_at(revision);
-        let mut server = Self { store, catalogue, settings };
+        let mut server = Self { store, catalogue, settings, tried: 0 };
         let definitions: Arc<str> = Arc::from(catalogue::DEFINITIONS);
         let crds: Vec<Arc<Value>> =
             server.store.list(&definitions, None).map(|(_, crd)| Arc::clone(crd)).collect();

@@ -62,12 +62,9 @@ impl Turn<'_> {
             "application/json-patch+json" => Ok(Sort::Json),
             "application/merge-patch+json" => Ok(Sort::Merge),
             "application/strategic-merge-patch+json" if kind.schema.is_some() => Ok(Sort::Strategic),
-            "application/strategic-merge-patch+json" => Err(Refusal::unsupported_media_type(&[
-                "application/json-patch+json",
-                "application/merge-patch+json",
-                "application/apply-patch+yaml",
-            ])),
+            "application/strategic-merge-patch+json" => Err(no_such_custom_patch()),
             "application/apply-patch+yaml" => Ok(Sort::Apply),
+            _ if kind.schema.is_none() => Err(no_such_custom_patch()),
             _ => Err(Refusal::no_such_patch()),
         }
     }
@@ -268,4 +265,13 @@ impl Turn<'_> {
         }
         Ok(applied)
     }
+}
+
+/// How custom kinds may be patched.
+fn no_such_custom_patch() -> Refusal {
+    Refusal::unsupported_media_type(&[
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+    ])
 }

@@ -26,6 +26,7 @@ impl Choice {
     pub fn read(kind: &Kind, catalogue: &Catalogue, query: &Query) -> Result<Self, Refusal> {
         let labels = Selector::read(query.get("labelSelector").unwrap_or_default())?;
         let fields = Selector::of_fields(query.get("fieldSelector").unwrap_or_default())?;
+        check_list_options(query)?;
         for key in fields.keys() {
             check_field(kind, catalogue, key)?;
         }
@@ -115,15 +116,15 @@ impl Turn<'_> {
 
     pub(super) fn list(&mut self, target: &Target) -> Step<Response> {
         let look = Look::of(&target.kind, self.request)?;
-        let choice = Choice::read(&target.kind, &self.server.catalogue, &self.request.query)?;
         let query = &self.request.query;
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
+        let choice = Choice::read(&target.kind, &self.server.catalogue, query)?;
         let from = query.get("continue").filter(|token| !token.is_empty()).map(Token::read).transpose()?;
         let as_of = match &from {
             Some(token) => AsOf::Exactly(token.revision),
             None => self.as_of()?,
         };
-        let page = self.page_of(target, &choice, as_of, from.map(|token| token.after), limit)?;
+        let page = self.page_of(target, &choice, as_of, from.map(|token| token.after), limit, look.is_plain())?;
         let items = page.items.iter().map(|item| self.converted(item, &target.kind));
         let items = items.collect::<Step<Vec<_>>>()?;
         Ok(look.list(items, page.metadata, &self.server.catalogue, self.now))
@@ -132,7 +133,6 @@ impl Turn<'_> {
     fn as_of(&self) -> Result<AsOf, Refusal> {
         let query = &self.request.query;
         let matching = query.get("resourceVersionMatch").unwrap_or_default();
-        check_list_options(query, matching)?;
         let revision = read_revision(query.get("resourceVersion").unwrap_or_default())?;
         let current = self.server.store.revision();
         match (revision, matching) {
@@ -153,6 +153,7 @@ impl Turn<'_> {
         as_of: AsOf,
         after: Option<String>,
         limit: Option<i64>,
+        plain: bool,
     ) -> Result<Page, Refusal> {
         let store = &self.server.store;
         let (kind, namespace) = (&target.kind, target.namespace.as_deref());
@@ -174,12 +175,13 @@ impl Turn<'_> {
         };
         let place = |key: &Key| format!("{}/{}", key.namespace, key.name);
         let later = |key: &Key| after.as_ref().is_none_or(|after| place(key) > *after);
-        let mut chosen =
-            everything.into_iter().filter(|(key, object)| later(key) && choice.chooses(kind, object));
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        let taken: Vec<(Key, Arc<Value>)> = chosen.by_ref().take(most).collect();
-        let left = chosen.count();
-        let mut metadata = list_metadata(kind, revision);
+        let mut left = everything.into_iter().filter(|(key, _)| later(key));
+        let taken: Vec<(Key, Arc<Value>)> =
+            left.by_ref().filter(|(_, object)| choice.chooses(kind, object)).take(most).collect();
+        // Whether any of the others is chosen is not known before they are asked for.
+        let left = left.count();
+        let mut metadata = list_metadata(kind, revision, plain);
         if left > 0 {
             let after = taken.last().map(|(key, _)| place(key)).unwrap_or_default();
             metadata["continue"] = Value::from(Token { revision, after }.write());
@@ -211,9 +213,9 @@ impl Turn<'_> {
 }
 
 /// The metadata of a list. Lists of custom kinds always say where they go on, be it nowhere.
-pub(super) fn list_metadata(kind: &Kind, revision: u64) -> Value {
+pub(super) fn list_metadata(kind: &Kind, revision: u64, plain: bool) -> Value {
     let mut metadata = json!({"resourceVersion": revision.to_string()});
-    if kind.schema.is_none() {
+    if kind.schema.is_none() && plain {
         metadata["continue"] = Value::from("");
     }
     metadata
@@ -268,7 +270,11 @@ pub(super) fn read_revision(text: &str) -> Result<Option<u64>, Refusal> {
     })
 }
 
-fn check_list_options(query: &Query, matching: &str) -> Result<(), Refusal> {
+fn check_list_options(query: &Query) -> Result<(), Refusal> {
+    if query.says("watch") {
+        return Ok(());
+    }
+    let matching = query.get("resourceVersionMatch").unwrap_or_default();
     let revision = query.get("resourceVersion").unwrap_or_default();
     let forbidden = |message: &str| Cause::new("FieldValueForbidden", "resourceVersionMatch", message);
     let mut causes = Vec::new();

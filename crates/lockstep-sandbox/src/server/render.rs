@@ -213,6 +213,11 @@ impl Look {
         Ok(Self { kind: Arc::clone(kind), format: Format::read(&request.accept)?, include })
     }
 
+    /// Objects are shown as they are.
+    pub fn is_plain(&self) -> bool {
+        self.format.shown == As::Objects
+    }
+
     /// One object.
     pub fn one(&self, code: u16, object: Arc<Value>, catalogue: &Catalogue, now: Timestamp) -> Response {
         let body = match self.format.shown {

@@ -53,12 +53,23 @@ impl Turn<'_> {
         }
         match Place::read(&self.request.path) {
             Place::Resource(path) => self.resource(path),
-            Place::Other(path) if path.starts_with("api/v1/watch/") || path.starts_with("apis/") => {
-                Err(Refusal::no_such_path().into())
-            }
+            Place::Other(path) if path.starts_with("api/") || path.starts_with("apis/") => self.too_deep(&path),
             place if self.request.method == Method::Get => Ok(Answer::Done(self.page(place)?)),
             Place::Other(_) => Ok(Answer::Done(Response::no_page())),
             _ => Err(Refusal::method_not_allowed().into()),
+        }
+    }
+
+    /// More than a path of a resource ever has.
+    fn too_deep(&self, path: &str) -> Step<Answer> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let ["apis", group, version, "namespaces", _, plural, name, ..] = parts.as_slice() else {
+            return Err(Refusal::no_such_path().into());
+        };
+        let of = crate::path::GroupVersion { group: (*group).to_owned(), version: (*version).to_owned() };
+        match self.server.catalogue.find(&of, plural) {
+            Some(kind) if kind.schema.is_none() => Err(Refusal::not_found(About { group, what: plural, name }).into()),
+            _ => Err(Refusal::no_such_path().into()),
         }
     }
 
@@ -92,10 +103,16 @@ impl Turn<'_> {
     }
 
     fn resource(&mut self, path: ResourcePath) -> Step<Answer> {
-        let kind = self.server.catalogue.find(&path.of, &path.plural).ok_or_else(Refusal::no_such_path)?;
+        let is_built_in = self.server.catalogue.is_built_in(&path.of.group);
+        let nowhere = || match is_built_in {
+            true => Err(Refusal::no_such_path().into()),
+            false => Ok(Answer::Done(Response::no_page())),
+        };
+        let Some(kind) = self.server.catalogue.find(&path.of, &path.plural) else { return nowhere() };
         let ResourcePath { namespace, name, subresource, .. } = path;
-        if namespace.is_some() && !kind.namespaced {
-            return Err(Refusal::no_such_path().into());
+        let placed = namespace.is_some() == kind.namespaced;
+        if namespace.is_some() && !kind.namespaced || !is_built_in && !placed && (name.is_some() || !self.reads()) {
+            return nowhere();
         }
         let target = Target { kind, namespace, name, subresource };
         match target.subresource.clone() {
@@ -104,9 +121,20 @@ impl Turn<'_> {
         }
     }
 
+    fn reads(&self) -> bool {
+        matches!(self.request.method, Method::Get | Method::Delete)
+    }
+
     fn object(&mut self, target: &Target) -> Step<Answer> {
         let kind = &target.kind;
-        let verb = self.verb(target);
+        let verb = match (kind.schema.is_none(), self.request.method, &target.name) {
+            // Custom kinds are served by another hand, which asks for a name later, or not at all.
+            (true, Method::Put | Method::Patch, None) => {
+                return Err(Refusal::bad_request("name must be provided").into());
+            }
+            (true, Method::Post, Some(_)) => "create",
+            _ => self.verb(target),
+        };
         // An object of a namespaced kind has no path outside of its namespace.
         let placed = !kind.namespaced || target.namespace.is_some();
         if target.name.is_some() && !placed {

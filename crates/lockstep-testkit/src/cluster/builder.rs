@@ -34,6 +34,7 @@ pub struct Builder {
     kubelet: Options,
     our_own: bool,
     not_a_guest: bool,
+    embedded: bool,
     flags: Vec<(Component, String)>,
 }
 
@@ -47,6 +48,7 @@ impl Default for Builder {
             kubelet: Options::default(),
             our_own: false,
             not_a_guest: false,
+            embedded: false,
             flags: Vec::new(),
         }
     }
@@ -85,6 +87,12 @@ impl Builder {
         self
     }
 
+    /// It must be an embedded one, whatever the environment says: a test that compares has one of each.
+    pub fn embedded(mut self) -> Self {
+        self.embedded = true;
+        self
+    }
+
     /// Starts a component with one more flag. The cluster must be [of our own](Self::our_own): nobody else's is
     /// started.
     pub fn flag(mut self, component: Component, flag: &str) -> Self {
@@ -108,6 +116,7 @@ impl Builder {
     /// `LOCKSTEP_EMBEDDED` set, an embedded cluster is started if that will do.
     pub async fn start(self) -> Result<Cluster, ClusterError> {
         let cluster = match std::env::var_os("LOCKSTEP_KUBECONFIG") {
+            _ if self.embedded => embedded::start(&new_dir()).await?,
             Some(kubeconfig) if !self.our_own && !self.not_a_guest => connect(Path::new(&kubeconfig)).await?,
             _ if !self.our_own && wants_embedded() => embedded::start(&new_dir()).await?,
             _ => self.start_our_own().await?,
@@ -216,7 +225,14 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
     let version = client.apiserver_version().await;
     version.map_err(|error| ClusterError::Access { what, reason: causes(&error) })?;
     let guest = Some(Guest::new());
-    Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None, embedded: None })
+    Ok(Cluster {
+        kubelet: None,
+        client,
+        kubeconfig: kubeconfig.to_owned(),
+        guest,
+        ours: None,
+        embedded: None,
+    })
 }
 
 /// An error with what caused it: the outermost says little more than that it did not work.

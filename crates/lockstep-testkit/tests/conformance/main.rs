@@ -146,11 +146,9 @@ async fn report(both: &Both, mut found: Vec<(u64, Difference)>, count: usize) {
         for step in &sequence.steps {
             println!("   . {} {} [{}] {}", step.method, step.path, step.content_type, cut(&shown(step), 700));
         }
-        for place in difference.places.iter().take(12) {
-            println!("   {}", cut(place, 900));
+        for place in difference.places.iter().take(6) {
+            println!("   {}", cut(place, 420));
         }
-        println!("   real {}", cut(&difference.real.to_string(), 300));
-        println!("   ours {}", cut(&difference.ours.to_string(), 300));
     }
     for (mark, found) in groups.iter().skip(most) {
         println!("--- {} times; seed {}: {}", found.len(), found[0].0, cut(mark, 700));

@@ -65,6 +65,10 @@ impl Known {
     fn rewrite(&self, value: &mut Value, key: &str) {
         match value {
             Value::Object(map) => {
+                if map.keys().any(|key| key.starts_with("k:{\"uid\"")) {
+                    *map = std::mem::take(map).into_iter().map(|(key, value)| (self.text(&key), value)).collect();
+                }
+                unordered(map);
                 for (key, value) in map.iter_mut() {
                     match (key.as_str(), &*value) {
                         ("resourceVersion", Value::String(version)) => *value = json!(self.version(version)),
@@ -119,17 +123,35 @@ impl Known {
     fn numbers(&self, text: &str) -> String {
         let mut out = String::new();
         let mut digits = String::new();
+        let mut after_letter = false;
         for letter in text.chars().chain(['\0']) {
-            if letter.is_ascii_digit() {
+            if letter.is_ascii_digit() && !after_letter {
                 digits.push(letter);
                 continue;
             }
             out.push_str(&self.version(&digits));
             digits.clear();
+            after_letter = letter.is_alphanumeric() || letter == '-';
             out.push(letter);
         }
         out.pop();
         out
+    }
+}
+
+/// Causes that come in the order of a Go map, which is none.
+fn unordered(refusal: &mut serde_json::Map<String, Value>) {
+    let ours = refusal.get("details").is_some_and(|details| details["group"] == "conformance.lockstep.dev");
+    let causes = refusal.get_mut("details").and_then(|details| details.get_mut("causes"));
+    let Some(causes) = causes.and_then(Value::as_array_mut).filter(|causes| causes.len() > 1) else { return };
+    if !ours && causes[0]["reason"] != "FieldManagerConflict" {
+        return;
+    }
+    causes.sort_by_key(Value::to_string);
+    if let Some(Value::String(message)) = refusal.get_mut("message")
+        && let Some((about, _)) = message.split_once("is invalid: [")
+    {
+        *message = format!("{about}is invalid: [causes]");
     }
 }
 
@@ -142,6 +164,17 @@ fn excused(text: &str) -> String {
     }
     if let Some((before, _)) = text.split_once("error encoding patch: yaml: ") {
         return format!("{before}error encoding patch: yaml: (why)");
+    }
+    if let Some((before, _)) = text.split_once("(allow it to be set to 1 if it was previously negative)\n") {
+        return format!("{before}(and how it differs)");
+    }
+    if let Some((before, _)) = text.split_once("invalid continue token: continue key is not valid") {
+        return format!("{before}invalid continue token");
+    }
+    if let Some((before, after)) = text.split_once("Invalid value: \"{")
+        && let Some((_, why)) = after.rsplit_once("}\": ")
+    {
+        return format!("{before}Invalid value: (object): {why}");
     }
     text.to_owned()
 }

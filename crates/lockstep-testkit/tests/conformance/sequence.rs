@@ -233,7 +233,7 @@ impl Maker {
                 "spec.mode%3DFast", "type%3DOpaque", "spec.odd%3D1", "metadata.name"];
             step = step.asking(&format!("fieldSelector={}", self.rng.of(&fields)));
         }
-        if self.rng.percent(20) {
+        if kind.namespaced && self.rng.percent(20) {
             step = step.asking(self.rng.of(&["limit=1", "limit=2", "limit=1&continue=$continue", "limit=x", "continue=odd"]));
         } else if self.rng.percent(15) {
             step = step.asking(self.rng.of(&[

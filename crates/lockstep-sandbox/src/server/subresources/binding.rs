@@ -31,6 +31,9 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "CreateOptions")?;
         let binding = decode::value(self.request, "Binding")?;
         let name = target.name.clone().unwrap_or_default();
+        if text(&binding["target"]["name"]).is_empty() {
+            return Err(Refusal::failure("target.name: Required value").into());
+        }
         let live = self.stored(target)?;
         let question = Question {
             target,
