@@ -196,7 +196,12 @@ impl Managers {
         let owned = managers.0.iter().fold(Fields::default(), |all, entry| all.union(&entry.fields));
         let merged = merge(live, applied, shape, shapes);
         let object = prune(&merged, &last, &owned, shape, shapes);
-        let changed = compare(live, &object, shape, shapes);
+        let compared = compare(live, &object, shape, shapes);
+        let changed = Comparison {
+            added: compared.added.without_all_below(reset),
+            modified: compared.modified.without_all_below(reset),
+            removed: compared.removed.without_all_below(reset),
+        };
         let conflicts = managers.conflicts(who, &changed.set());
         if !conflicts.is_empty() && !force {
             return Err(conflicts);

@@ -48,6 +48,15 @@ pub fn decode((group, kind): GroupKind<'_>, object: &mut Value) -> Result<(), Mi
     }
 }
 
+/// Reads metadata alone, as [`decode`] does: custom kinds have nothing else that is known beforehand.
+pub fn decode_metadata(metadata: &mut Value) -> Result<(), Misread> {
+    if metadata.is_null() {
+        return Ok(());
+    }
+    let read = metadata.clone();
+    wire::settle("meta/v1.ObjectMeta", metadata).inspect_err(|_| *metadata = read)
+}
+
 /// Fills in what an object does not say.
 pub fn set_defaults(of: GroupKind<'_>, object: &mut Value) {
     settled(of, object, |object| defaults::fill(of.0, of.1, object));

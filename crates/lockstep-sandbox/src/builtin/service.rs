@@ -46,6 +46,14 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
 /// Who does not name what was allocated keeps it.
 fn keep_allocated(spec: &mut Value, old: &Value) {
     let with_address = |spec: &Value| text(spec, "type") != "ExternalName";
+    if with_address(old) && !with_address(spec) && same(at(spec, &["internalTrafficPolicy"]), at(old, &["internalTrafficPolicy"])) {
+        drop_field(spec, "internalTrafficPolicy");
+    }
+    let (one, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
+    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        // Whoever names another address means the list, too.
+        put(spec, "clusterIPs", json!([one]));
+    }
     if with_address(old) && with_address(spec) {
         for field in ["clusterIP", "clusterIPs"] {
             let gone = if field == "clusterIP" {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::server::go_map;
 use crate::shape::{ListShape, Shape, Shapes};
 
 const DIRECTIVE: &str = "$patch";
@@ -109,14 +110,14 @@ fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Pa
     let mut all = if change.iter().any(replaces) { Vec::new() } else { now.to_vec() };
     for item in change {
         let Some(fields) = item.as_object() else {
-            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+            return Err(StrategicError::NoKey { item: go_map(item), key: key.to_owned() });
         };
         let word = directive(fields)?;
         if word == Some("replace") && fields.len() == 1 {
             continue;
         }
         let Some(value) = fields.get(key) else {
-            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+            return Err(StrategicError::NoKey { item: go_map(item), key: key.to_owned() });
         };
         let place = all.iter().position(|other| other.get(key) == Some(value));
         match (word, place) {
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn what_cannot_be_patched_is_named() {
         let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
-        assert_eq!(wrong, Err(r#"map: {"image":"x"} does not contain declared merge key: name"#.to_owned()));
+        assert_eq!(wrong, Err(r#"map: map[image:x] does not contain declared merge key: name"#.to_owned()));
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
         assert_eq!(
             wrong,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::decoding;
 use crate::kinds::Kind;
 use super::shim as protobuf;
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::request::{FieldValidation, Request};
 
 use super::{Step, Turn};
@@ -85,7 +85,7 @@ impl Turn<'_> {
     /// The object of a body. What it does not say about itself, the path says.
     pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
         let mut object = value(self.request, &kind.kind)?;
-        self.check_kind(&object, kind)?;
+        self.check_kind(&object, kind, fields)?;
         let duplicates = match self.request.media_type() {
             "" | "application/json" => decoding::duplicate_fields(&self.request.body),
             _ => Vec::new(),
@@ -129,20 +129,32 @@ impl Turn<'_> {
     }
 
     /// It says that it is what the path says. Built-in kinds need not say anything.
-    pub(super) fn check_kind(&self, object: &Value, kind: &Kind) -> Result<(), Refusal> {
+    pub(super) fn check_kind(&self, object: &Value, kind: &Kind, fields: FieldValidation) -> Result<(), Refusal> {
         let said = |key: &str| object[key].as_str().unwrap_or_default();
         let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
         let wanted_version = kind.api_version();
         if kind.schema.is_none() {
             if named.is_empty() {
                 let body = String::from_utf8_lossy(&self.request.body);
-                let why = format!("Object 'Kind' is missing in '{body}' ({})", summary(&self.request.body));
-                return Err(unrecognized(wanted, &why));
+                let why = format!("Object 'Kind' is missing in '{body}'");
+                return Err(match fields {
+                    FieldValidation::Ignore => Refusal::bad_request(format!(
+                        "{wanted} in version {:?} cannot be handled as a {wanted}: {why}",
+                        kind.of.version
+                    )),
+                    _ => unrecognized(wanted, &format!("{why} ({})", summary(&self.request.body))),
+                });
             }
             if version != wanted_version {
                 return Err(Refusal::bad_request(format!(
                     "the API version in the data ({version}) does not match the expected API version ({wanted_version})"
                 )));
+            }
+            if named != wanted && self.request.method == crate::request::Method::Post {
+                let message = format!("Invalid value: {named:?}: must be {wanted}");
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let about = crate::refusal::About { group: &kind.of.group, what: named, name };
+                return Err(Refusal::invalid(about, vec![Cause::new("FieldValueInvalid", "kind", &message)]));
             }
             return Ok(());
         }

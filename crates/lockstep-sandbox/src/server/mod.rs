@@ -38,6 +38,7 @@ use crate::store::Store;
 pub use self::admission::{Call, Told};
 pub use self::catalogue::Catalogue;
 pub use self::render::{Body, Response};
+pub(crate) use self::typed::go_map;
 pub use self::watch::Watch;
 
 /// What comes of a request.

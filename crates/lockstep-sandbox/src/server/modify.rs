@@ -91,7 +91,7 @@ impl Turn<'_> {
         };
         let mut object = object;
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if version.is_empty() && target.kind.schema.is_some() {
+        if version.is_empty() && is_updated_blindly(target) {
             object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
         self.admit(target, &mut object, Some(live))?;
@@ -161,6 +161,20 @@ pub(super) fn is_created_by_update(target: &Target) -> bool {
         "services",
     ];
     KINDS.contains(&&*target.kind.resource)
+}
+
+/// Kinds that may be updated by whoever does not know their version.
+fn is_updated_blindly(target: &Target) -> bool {
+    const NOT: &[&str] = &[
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "poddisruptionbudgets.policy",
+        "podgroups.scheduling.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "workloads.scheduling.k8s.io",
+    ];
+    target.kind.schema.is_some() && !NOT.contains(&&*target.kind.resource)
 }
 
 /// An object on its way out that nobody holds any longer.

@@ -204,7 +204,11 @@ pub(crate) struct Look {
 impl Look {
     pub fn of(kind: &Arc<Kind>, request: &Request) -> Result<Self, Refusal> {
         let include = request.query.get("includeObject").and_then(Include::read).unwrap_or_default();
-        Ok(Self { kind: Arc::clone(kind), format: Format::read(&request.accept)?, include })
+        let format = Format::read(&request.accept).map_err(|refusal| match kind.schema {
+            Some(_) => refusal,
+            None => Refusal::no_such_form(),
+        })?;
+        Ok(Self { kind: Arc::clone(kind), format, include })
     }
 
     /// Objects are shown as they are.

@@ -18,6 +18,8 @@ pub fn normal(mut played: Played) -> Played {
     }
     for said in &mut played.said {
         known.rewrite(&mut said.body, "");
+        // What is said about pods that would surprise their owners is not said here.
+        said.warnings.retain(|warning| !warning.starts_with("299 - \"spec."));
         said.warnings.iter_mut().for_each(|warning| *warning = known.text(warning));
     }
     for event in played.watched.iter_mut().flatten() {
@@ -175,6 +177,13 @@ fn excused(text: &str) -> String {
         && let Some((_, why)) = after.rsplit_once("}\": ")
     {
         return format!("{before}Invalid value: (object): {why}");
+    }
+    for words in ["\": cannot convert ", "\": unrecognized type: ", "\": json: cannot unmarshal "] {
+        if text.contains("patch: Invalid value: \"map[") || text.starts_with("Invalid value: \"map[") {
+            if let Some((before, _)) = text.rsplit_once(words) {
+                return format!("{before} (cannot be read)");
+            }
+        }
     }
     text.to_owned()
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::fields::{Element, Fields};
 use crate::patch;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Writes;
@@ -33,7 +34,9 @@ impl Turn<'_> {
         let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
         put(&mut object, &paths.wished, Value::from(replicas));
         let managers = owners::of_update(&live, &object);
-        let object = self.owned(target, &live, object, &managers);
+        // Who scales is not kept unless somebody was known to own the number.
+        let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
+        let object = if owned { self.owned(target, &live, object, &managers) } else { object };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
         Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
@@ -89,6 +92,11 @@ struct ScalePaths {
     found: Vec<String>,
     /// The selector, as a text; nothing where it is a structure in the spec.
     selector: Option<Vec<String>>,
+}
+
+fn owns(fields: &Fields, path: &[String]) -> bool {
+    let below = path.iter().try_fold(fields, |fields, part| fields.child(&Element::field(part)));
+    below.is_some_and(|fields| !fields.is_empty())
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> &'a Value {
