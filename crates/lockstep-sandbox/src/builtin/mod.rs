@@ -27,7 +27,7 @@ pub use metadata::{validate_common_update, validate_metadata, validate_metadata_
 pub use prepare::keep_metadata;
 pub use quantity::{Quantity, QuantityError};
 pub use select::{UnknownField, check_field, selectable};
-pub use service::{Taken, allocate};
+pub use service::{Taken, allocate, is_read_otherwise};
 pub use wire::Misread;
 
 use crate::refusal::Cause;

@@ -43,12 +43,16 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
     node_ports(spec, before, taken)
 }
 
+/// A service as it is read: one that only stands for a name says nothing of traffic within the cluster, whatever is
+/// stored.
+pub fn is_read_otherwise(service: &Value) -> bool {
+    let spec = at(service, &["spec"]);
+    text(spec, "type") == "ExternalName" && has(spec, "internalTrafficPolicy")
+}
+
 /// Who does not name what was allocated keeps it.
 fn keep_allocated(spec: &mut Value, old: &Value) {
     let with_address = |spec: &Value| text(spec, "type") != "ExternalName";
-    if with_address(old) && !with_address(spec) && same(at(spec, &["internalTrafficPolicy"]), at(old, &["internalTrafficPolicy"])) {
-        drop_field(spec, "internalTrafficPolicy");
-    }
     let (one, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
     if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
         // Whoever names another address means the list, too.

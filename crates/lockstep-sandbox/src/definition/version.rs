@@ -147,9 +147,9 @@ fn nested<'a, T>(
     let mut shown = String::new();
     for name in path.trim_start_matches('.').split('.') {
         let Some(map) = at.as_object() else {
-            let (is, kind) = (words::json(at), go_type(at));
+            let (is, kind) = (plain(at), go_type(at));
             return Err(format!(
-                "{shown} accessor error: {is} is of the type {kind}, expected map[string]interface{{}}"
+                "{path} accessor error: {is} is of the type {kind}, expected map[string]interface{{}}"
             ));
         };
         shown = format!("{shown}.{name}");

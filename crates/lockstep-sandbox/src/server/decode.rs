@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::decoding;
 use crate::kinds::Kind;
 use super::shim as protobuf;
-use crate::refusal::{Cause, Refusal};
+use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Request};
 
 use super::{Step, Turn};
@@ -91,6 +91,7 @@ impl Turn<'_> {
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;
+        check_custom_kind(&object, kind)?;
         object["apiVersion"] = Value::from(kind.api_version());
         object["kind"] = Value::from(&*kind.kind);
         Ok(object)
@@ -121,7 +122,7 @@ impl Turn<'_> {
             self.warnings.extend(found);
             return Ok(());
         }
-        let (what, version) = (&kind.kind, &kind.of.version);
+        let (what, version) = (object["kind"].as_str().unwrap_or(&kind.kind), &kind.of.version);
         let found = found.join(", ");
         let message =
             format!("{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}");
@@ -150,12 +151,6 @@ impl Turn<'_> {
                     "the API version in the data ({version}) does not match the expected API version ({wanted_version})"
                 )));
             }
-            if named != wanted && self.request.method == crate::request::Method::Post {
-                let message = format!("Invalid value: {named:?}: must be {wanted}");
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                let about = crate::refusal::About { group: &kind.of.group, what: named, name };
-                return Err(Refusal::invalid(about, vec![Cause::new("FieldValueInvalid", "kind", &message)]));
-            }
             return Ok(());
         }
         let named = if named.is_empty() { wanted } else { named };
@@ -179,4 +174,16 @@ impl Turn<'_> {
         let message = format!("{named} in version {short:?} cannot be handled as a {wanted}: {why}");
         Err(Refusal::bad_request(message))
     }
+}
+
+/// An object of a custom kind that calls itself something else.
+fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
+    let said = object["kind"].as_str().unwrap_or_default();
+    if kind.schema.is_some() || said == &*kind.kind {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {said:?}: must be {}", kind.kind);
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let about = About { group: &kind.of.group, what: said, name };
+    Err(Refusal::invalid(about, vec![Cause::new("FieldValueInvalid", "kind", &message)]))
 }

@@ -195,7 +195,12 @@ impl Turn<'_> {
         set_finalizers(&mut object, finalizers);
         let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
         if !held && grace == 0 {
-            return Ok(self.remove(key, object, options.dry_run));
+            // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
+            let last = match is_graceful(target) && object != **live {
+                true => Value::clone(&*self.keep(key.clone(), object, options.dry_run)),
+                false => Value::clone(live),
+            };
+            return Ok(self.remove(key, last, options.dry_run));
         }
         if object == **live {
             return Ok(Gone::Later(Arc::clone(live)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::{Managers, Operation};
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::request::Writes;
 
 use super::admission::Question;
@@ -91,7 +91,12 @@ impl Turn<'_> {
         };
         let mut object = object;
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if version.is_empty() && is_updated_blindly(target) {
+        if version.is_empty() {
+            if !is_updated_blindly(target) {
+                let why = "Invalid value: 0: must be specified for an update";
+                let cause = Cause::new("FieldValueInvalid", "metadata.resourceVersion", why);
+                return Err(Refusal::invalid(target.about(&name), vec![cause]).into());
+            }
             object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
         self.admit(target, &mut object, Some(live))?;
@@ -213,7 +218,12 @@ fn registry_key(target: &Target, name: &str) -> String {
     let kind = &target.kind;
     let group = if kind.schema.is_none() { format!("{}/", kind.of.group) } else { String::new() };
     let space = if kind.namespaced { format!("{}/", target.space()) } else { String::new() };
-    format!("/registry/{group}{}/{space}{name}", kind.plural)
+    let plural = match &*kind.resource {
+        "services" => "services/specs",
+        "nodes" => "minions",
+        _ => &kind.plural,
+    };
+    format!("/registry/{group}{plural}/{space}{name}")
 }
 
 /// What only a server gives is what it was, whatever is written.

@@ -187,7 +187,7 @@ impl Turn<'_> {
         };
         let live = self.converted(&live, &target.kind)?;
         let mut object = owners::applied(self, target, &live, &applied, force)?;
-        self.convertible(target, &object)?;
+        self.convertible(target, &applied, &object)?;
         self.prune(&mut object, &target.kind);
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
@@ -197,10 +197,10 @@ impl Turn<'_> {
     }
 
     /// What came out of an apply can be read at all.
-    fn convertible(&self, target: &Target, object: &Value) -> Step<()> {
+    fn convertible(&self, target: &Target, applied: &Value, object: &Value) -> Step<()> {
         let kind = &target.kind;
         let Some(why) = self.misread(object, kind) else { return Ok(()) };
-        let named = |key: &str| text(&object["metadata"][key]);
+        let named = |key: &str| text(&applied["metadata"][key]);
         let of = format!("{}, Kind={}", kind.api_version(), kind.kind);
         Err(Refusal::failure(format!(
             "failed to convert new object ({}/{}; {of}) to proper version: unable to convert unstructured object to \
@@ -229,7 +229,7 @@ impl Turn<'_> {
         }
         let live = self.blank(target);
         let mut object = owners::applied(self, target, &live, applied, force)?;
-        self.convertible(target, &object)?;
+        self.convertible(target, applied, &object)?;
         let version = object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
         let created = self.create_object(&target.whole(), object, writes, Operation::Apply)?;
         match version.filter(|_| writes.dry_run) {

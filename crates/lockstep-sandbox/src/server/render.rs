@@ -211,6 +211,18 @@ impl Look {
         Ok(Self { kind: Arc::clone(kind), format, include })
     }
 
+    /// An object as whoever asks for it reads it; events show what is stored.
+    fn as_read(&self, object: Arc<Value>) -> Arc<Value> {
+        if &*self.kind.resource != "services" || !crate::builtin::is_read_otherwise(&object) {
+            return object;
+        }
+        let mut object = Value::clone(&object);
+        if let Some(spec) = object["spec"].as_object_mut() {
+            spec.remove("internalTrafficPolicy");
+        }
+        Arc::new(object)
+    }
+
     /// Objects are shown as they are.
     pub fn is_plain(&self) -> bool {
         self.format.shown == As::Objects
@@ -218,6 +230,7 @@ impl Look {
 
     /// One object.
     pub fn one(&self, code: u16, object: Arc<Value>, catalogue: &Catalogue, now: Timestamp) -> Response {
+        let object = self.as_read(object);
         let body = match self.format.shown {
             As::Objects => Body::Stored(object),
             As::Metadata => Body::Made(table::partial(&object)),
@@ -237,6 +250,7 @@ impl Look {
         catalogue: &Catalogue,
         now: Timestamp,
     ) -> Response {
+        let items: Vec<Arc<Value>> = items.into_iter().map(|item| self.as_read(item)).collect();
         let body = match self.format.shown {
             As::Objects => {
                 let head = json!({
