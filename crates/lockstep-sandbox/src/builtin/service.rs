@@ -43,9 +43,21 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
     node_ports(spec, before, taken)
 }
 
+/// A service as it is read: one that only stands for a name says nothing of traffic within the cluster, whatever is
+/// stored.
+pub fn is_read_otherwise(service: &Value) -> bool {
+    let spec = at(service, &["spec"]);
+    text(spec, "type") == "ExternalName" && has(spec, "internalTrafficPolicy")
+}
+
 /// Who does not name what was allocated keeps it.
 fn keep_allocated(spec: &mut Value, old: &Value) {
     let with_address = |spec: &Value| text(spec, "type") != "ExternalName";
+    let (one, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
+    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        // Whoever names another address means the list, too.
+        put(spec, "clusterIPs", json!([one]));
+    }
     if with_address(old) && with_address(spec) {
         for field in ["clusterIP", "clusterIPs"] {
             let gone = if field == "clusterIP" {

@@ -86,10 +86,14 @@ impl Turn<'_> {
         if let Some(grace) = query.number("gracePeriodSeconds")? {
             options.grace = u64::try_from(grace).ok();
         }
-        if query.get("orphanDependents") == Some("true") {
-            options.policy = Some("Orphan".to_owned());
+        let orphan = match query.get("orphanDependents") {
+            Some(said) => Some(said == "true"),
+            None => body["orphanDependents"].as_bool(),
+        };
+        check_policy(options.policy.as_deref(), orphan)?;
+        if let Some(orphan) = orphan {
+            options.policy = Some(if orphan { "Orphan" } else { "Background" }.to_owned());
         }
-        check_policy(options.policy.as_deref())?;
         Ok(options)
     }
 
@@ -193,7 +197,12 @@ impl Turn<'_> {
         set_finalizers(&mut object, finalizers);
         let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
         if !held && grace == 0 {
-            return Ok(self.remove(key, object, options.dry_run));
+            // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
+            let last = match is_graceful(target) && object != **live {
+                true => Value::clone(&*self.keep(key.clone(), object, options.dry_run)),
+                false => Value::clone(live),
+            };
+            return Ok(self.remove(key, last, options.dry_run));
         }
         if object == **live {
             return Ok(Gone::Later(Arc::clone(live)));
@@ -241,19 +250,23 @@ pub(super) fn read_options(body: &Value) -> Options {
     }
 }
 
-fn check_policy(policy: Option<&str>) -> Result<(), Refusal> {
-    match policy {
-        None | Some("Foreground" | "Background" | "Orphan") => Ok(()),
-        Some(other) => {
-            let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
-            let message = format!("Unsupported value: {other:?}: {supported}");
-            let cause = Cause::new("FieldValueNotSupported", "propagationPolicy", &message);
-            Err(Refusal::invalid(meta("DeleteOptions"), vec![cause]))
-        }
+fn check_policy(policy: Option<&str>, orphan: Option<bool>) -> Result<(), Refusal> {
+    let mut causes = Vec::new();
+    let Some(policy) = policy else { return Ok(()) };
+    if orphan.is_some() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        let message = format!("Invalid value: {policy:?}: {why}");
+        causes.push(Cause::new("FieldValueInvalid", "propagationPolicy", &message));
     }
+    if !["Foreground", "Background", "Orphan"].contains(&policy) {
+        let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+        let message = format!("Unsupported value: {policy:?}: {supported}");
+        causes.push(Cause::new("FieldValueNotSupported", "propagationPolicy", &message));
+    }
+    if causes.is_empty() { Ok(()) } else { Err(Refusal::invalid(meta("DeleteOptions"), causes)) }
 }
 
-fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
+pub(super) fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
     if &*target.kind.resource == "namespaces" {
         return check_namespace_preconditions(target, live, options);
     }
