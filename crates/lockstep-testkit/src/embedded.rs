@@ -83,7 +83,9 @@ impl Embedded {
 
 /// When the world begins.
 fn origin() -> Timestamp {
-    Timestamp::UNIX_EPOCH.checked_add(jiff::SignedDuration::from_hours(24 * 365 * 57)).unwrap_or(Timestamp::UNIX_EPOCH)
+    Timestamp::UNIX_EPOCH
+        .checked_add(jiff::SignedDuration::from_hours(24 * 365 * 57))
+        .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Does some work on a runtime of its own, where nobody waits for real.

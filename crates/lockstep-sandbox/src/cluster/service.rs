@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
 use futures::StreamExt;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 
@@ -74,7 +74,9 @@ impl InProcess {
         let body = match Limited::new(body, MOST).collect().await {
             Ok(body) => body.to_bytes().to_vec(),
             // One byte more than is taken: the server says so in its own words.
-            Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => vec![b' '; MOST],
+            Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => {
+                vec![b' '; MOST]
+            }
             Err(error) => return Err(error),
         };
         let request = match read(&head, body, self.user.clone()) {

@@ -96,7 +96,8 @@ impl Stage {
     async fn change(&self, recorder: &Recorder, workload: &Workload) -> Result<(), ScenarioError> {
         recorder.wish(workload);
         let resource = resource_of(workload.kind());
-        let api: Api<DynamicObject> = Api::namespaced_with(self.ground.client.clone(), &self.namespace, &resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.ground.client.clone(), &self.namespace, &resource);
         let name = workload.name();
         let parameters = PatchParams::apply(MANAGER).force();
         let applied = api.patch(name, &parameters, &Patch::Apply(workload.manifest())).await;

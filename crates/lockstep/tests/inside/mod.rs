@@ -31,9 +31,14 @@ impl Operator {
 
     /// One of several, of whom one leads.
     pub fn replica(embedded: &Embedded, client: Client, name: &str, nonce: u64) -> Self {
-        let election = ElectionOptions { nonce: Some(nonce), ..ElectionOptions::new("default", "lockstep", name) };
+        let election =
+            ElectionOptions { nonce: Some(nonce), ..ElectionOptions::new("default", "lockstep", name) };
         let identity = name.to_owned();
-        Self::with(embedded, client, OperatorOptions { identity, election: Some(election), ..Default::default() })
+        Self::with(
+            embedded,
+            client,
+            OperatorOptions { identity, election: Some(election), ..Default::default() },
+        )
     }
 
     fn with(embedded: &Embedded, client: Client, options: OperatorOptions) -> Self {

@@ -200,9 +200,12 @@ impl Verdict {
                 let words = "the server has received too many requests and has asked us to try again later";
                 Refusal::told(429, "TooManyRequests", words)
             }
-            Self::Failed => Refusal::internal("rpc error: code = Unavailable desc = etcdserver: leader changed"),
+            Self::Failed => {
+                Refusal::internal("rpc error: code = Unavailable desc = etcdserver: leader changed")
+            }
             Self::TimedOut => {
-                let words = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+                let words =
+                    "Timeout: request did not complete within requested timeout - context deadline exceeded";
                 Refusal::told(504, "Timeout", words)
             }
         };
@@ -229,8 +232,7 @@ fn about(path: &str) -> About<'_> {
 fn refused(refusal: &Refusal) -> Response<Answered> {
     let status = serde_json::to_vec(&refusal.object()).unwrap_or_default();
     let mut response = Response::new(Answered::Whole(Some(Bytes::from(status))));
-    *response.status_mut() =
-        StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if refusal.code == 429 {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

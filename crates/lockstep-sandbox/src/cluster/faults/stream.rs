@@ -64,7 +64,8 @@ impl Stumbling {
             0 => None,
             1 => Some(Err(io::ErrorKind::ConnectionReset.into())),
             _ => {
-                let status = Refusal::expired("The resourceVersion for the provided watch is too old.").object();
+                let status =
+                    Refusal::expired("The resourceVersion for the provided watch is too old.").object();
                 let event = json!({"type": "ERROR", "object": status});
                 Some(Ok(Bytes::from(format!("{event}\n"))))
             }
