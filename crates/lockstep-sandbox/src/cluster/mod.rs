@@ -7,6 +7,7 @@ mod answer;
 mod body;
 pub mod data;
 mod drive;
+pub mod faults;
 mod listen;
 mod service;
 mod stream;
