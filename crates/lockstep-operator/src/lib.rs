@@ -6,6 +6,7 @@
 pub mod act;
 pub mod admission;
 pub mod certificates;
+pub mod clock;
 pub mod controller;
 pub mod election;
 pub mod metrics;

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::admission::{self, Limits};
 use crate::certificates::{SecretStore, bundle, files};
+use crate::clock::Clock;
 use crate::controller::{self, ControllerOptions};
 use crate::election::{BadTiming, Election, ElectionOptions, Leadership};
 use crate::metrics::Metrics;
@@ -29,6 +30,8 @@ pub struct OperatorOptions {
     pub health: Option<SocketAddr>,
     /// How admission is served; without it, it is not.
     pub webhook: Option<WebhookOptions>,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// How admission is served.
@@ -94,7 +97,7 @@ pub async fn run(
         Some(webhook) => {
             let shown = ServingCertificate::none();
             serve_admission(webhook, &metrics, &shown, &shutdown, &mut servers).await?;
-            follow(&client, webhook, shown, &readiness, authorities, &mut followers);
+            follow(&client, (webhook, &options.clock), shown, &readiness, authorities, &mut followers);
         }
         // Where admission is not served, nothing is missing for it.
         None => readiness.certificate(true),
@@ -150,7 +153,7 @@ async fn serve_admission(
 /// Shows the certificates, and what follows them.
 fn follow(
     client: &Client,
-    webhook: &WebhookOptions,
+    (webhook, clock): (&WebhookOptions, &Clock),
     shown: Arc<ServingCertificate>,
     readiness: &Readiness,
     authorities: watch::Sender<Option<String>>,
@@ -159,7 +162,7 @@ fn follow(
     let readiness = readiness.clone();
     match webhook.certificates.clone() {
         Certificates::Own { namespace, names } => {
-            let store = SecretStore::new(client.clone(), &namespace, SECRET, names);
+            let store = SecretStore::new(client.clone(), &namespace, SECRET, names).clock(clock.clone());
             followers.spawn(async move { store.follow(&shown, &readiness, &authorities).await });
         }
         Certificates::Files(dir) => {
@@ -186,11 +189,13 @@ impl Duties<'_> {
     async fn lead(&self, shutdown: &Shutdown) -> Result<(), OperatorError> {
         match &self.options.election {
             None => tokio::select! {
-                () = self.term(Arc::new(|| true)) => {}
+                biased;
                 () = shutdown.requested() => {}
+                () = self.term(Arc::new(|| true)) => {}
             },
             Some(election) => {
-                let election = Election::new(self.client.clone(), election)?;
+                let election = ElectionOptions { clock: self.options.clock.clone(), ..election.clone() };
+                let election = Election::new(self.client.clone(), &election)?;
                 let term = |leadership: Leadership| self.term(Arc::new(move || leadership.is_sure()));
                 election.run(shutdown.requested(), term).await;
             }
@@ -202,7 +207,8 @@ impl Duties<'_> {
     async fn term(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let _term = Term::begin(self.metrics, self.readiness);
         let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
-        let options = ControllerOptions { namespace: self.options.namespace.clone(), instance };
+        let (namespace, clock) = (self.options.namespace.clone(), self.options.clock.clone());
+        let options = ControllerOptions { namespace, instance, clock };
         let filled = self.readiness.clone();
         let ready = move || {
             filled.caches(true);

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 const SCHEMAS: &[u8] = include_bytes!("../facts/schemas.json.gz");
 const DISCOVERY: &[u8] = include_bytes!("../facts/discovery.json.gz");
 const COLUMNS: &[u8] = include_bytes!("../facts/columns.json.gz");
+const MESSAGES: &[u8] = include_bytes!("../facts/messages.json.gz");
 
 /// The OpenAPI v3 schemas of all built-in kinds, by name (`io.k8s.api.core.v1.Pod`).
 pub fn schemas() -> &'static Map<String, Value> {
@@ -31,6 +32,13 @@ pub fn columns() -> &'static Map<String, Value> {
     READ.get_or_init(|| read(COLUMNS))
 }
 
+/// How objects look in protobuf. `packages`: where the messages of a version are (`apps/v1`); `messages`: their fields,
+/// by number, with their names in JSON and what Go leaves out there. A message that is only a list tells its `items`.
+pub fn messages() -> &'static Map<String, Value> {
+    static READ: OnceLock<Map<String, Value>> = OnceLock::new();
+    READ.get_or_init(|| read(MESSAGES))
+}
+
 /// What is built in is checked by a test; it cannot be unreadable elsewhere.
 fn read(packed: &[u8]) -> Map<String, Value> {
     let mut text = String::new();
@@ -48,6 +56,7 @@ mod tests {
         assert_eq!(pod["kind"], "Pod");
         assert_eq!(discovery()["core"]["kind"], "APIGroupDiscoveryList");
         assert_eq!(columns()["pods"][1]["name"], "Ready");
+        assert_eq!(messages()["packages"]["v1"], "k8s.io.api.core.v1");
         assert!(discovery()["groups"]["items"].as_array().is_some_and(|groups| groups.len() > 10));
     }
 }

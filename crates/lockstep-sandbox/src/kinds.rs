@@ -64,12 +64,9 @@ const SERVED: &[(&str, &[&str])] = &[
             "bindings",
             "configmaps",
             "events",
-            "limitranges",
             "namespaces",
             "nodes",
             "pods",
-            "podtemplates",
-            "resourcequotas",
             "secrets",
             "serviceaccounts",
             "services",
@@ -81,17 +78,23 @@ const SERVED: &[(&str, &[&str])] = &[
     ("authentication.k8s.io", &["selfsubjectreviews", "tokenreviews"]),
     (
         "authorization.k8s.io",
-        &["localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"],
+        &[
+            "localsubjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+            "subjectaccessreviews",
+        ],
     ),
     ("coordination.k8s.io", &["leases"]),
     ("events.k8s.io", &["events"]),
     ("policy", &["poddisruptionbudgets"]),
     ("rbac.authorization.k8s.io", &["clusterrolebindings", "clusterroles", "rolebindings", "roles"]),
-    ("scheduling.k8s.io", &["podgroups", "priorityclasses", "workloads"]),
+    ("scheduling.k8s.io", &["podgroups", "priorityclasses"]),
 ];
 
 /// Parts of objects that are answered by nobody here: they need containers.
-const NOT_SERVED: &[&str] = &["attach", "exec", "log", "portforward", "proxy", "ephemeralcontainers", "resize"];
+const NOT_SERVED: &[&str] =
+    &["attach", "exec", "log", "portforward", "proxy", "ephemeralcontainers", "resize"];
 
 /// The built-in kinds.
 pub fn built_in() -> Vec<Kind> {

@@ -37,7 +37,8 @@ impl Selector {
                 None => return Ok(Self(tests)),
                 Some(Word::Text(_) | Word::Sign('!')) => tests.push(left.requirement()?),
                 Some(other) => {
-                    let why = format!("found '{}', expected: !, identifier, or 'end of string'", other.shown());
+                    let why =
+                        format!("found '{}', expected: !, identifier, or 'end of string'", other.shown());
                     return Err(Refusal::bad_request(why));
                 }
             }
@@ -91,7 +92,8 @@ impl Selector {
     pub fn holds<'a>(&self, find: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|(key, test)| {
             let found = find(key);
-            let is_one = |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
+            let is_one =
+                |values: &Vec<String>| found.is_some_and(|found| values.iter().any(|value| value == found));
             let number = || found.and_then(|found| found.parse::<i64>().ok());
             match test {
                 Test::Is(values) => is_one(values),
@@ -338,7 +340,8 @@ mod tests {
     #[test]
     fn selectors_of_objects() {
         let labels = json!({"app": "web"});
-        let selects = |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
+        let selects =
+            |selector: Value| Selector::of_object(&selector).map(|selector| selector.selects(&labels));
         assert_eq!(selects(Value::Null), None);
         assert_eq!(selects(json!({})), Some(true));
         assert_eq!(selects(json!({"matchLabels": {"app": "web"}})), Some(true));
@@ -349,9 +352,8 @@ mod tests {
     #[test]
     fn fields() {
         let selector = Selector::of_fields("metadata.name=x,status.phase!=Failed").expect("readable");
-        let find = |phase: &'static str| {
-            move |key: &str| Some(if key == "metadata.name" { "x" } else { phase })
-        };
+        let find =
+            |phase: &'static str| move |key: &str| Some(if key == "metadata.name" { "x" } else { phase });
         assert!(selector.holds(find("Running")) && !selector.holds(find("Failed")));
         assert!(Selector::of_fields("metadata.name").is_err());
     }

@@ -38,6 +38,7 @@ pub async fn keep(client: kube::Client, name: &str, mut authorities: watch::Rece
             }
         }
         tokio::select! {
+            biased;
             told = authorities.changed() => if told.is_err() { return },
             change = changes.next() => match change {
                 Some(Ok(configuration)) => present = configuration,

@@ -1,12 +1,10 @@
 //! Certificates that all replicas share, in a Secret.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
@@ -19,6 +17,7 @@ use super::issue::issue;
 use super::next::{Next, next};
 use super::stored::Stored;
 use super::{Lifetimes, PkiError};
+use crate::clock::Clock;
 use crate::serve::{CertificateError, Readiness, ServingCertificate};
 
 /// How long to wait after a failure.
@@ -52,9 +51,6 @@ pub enum SecretStoreError {
         source: CertificateError,
     },
 }
-
-/// What the time is.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The Secret, and what is wanted in it.
 #[derive(Clone)]
@@ -100,13 +96,7 @@ impl SecretStore {
     /// The Secret of this name, with a certificate for these names (or addresses) in it.
     pub fn new(client: kube::Client, namespace: &str, name: &str, names: Vec<String>) -> Self {
         let api = Api::namespaced(client, namespace);
-        Self {
-            api,
-            name: name.to_owned(),
-            names,
-            lives: Lifetimes::default(),
-            clock: Arc::new(Timestamp::now),
-        }
+        Self { api, name: name.to_owned(), names, lives: Lifetimes::default(), clock: Clock::default() }
     }
 
     /// With other lifetimes.
@@ -149,7 +139,7 @@ impl SecretStore {
         }
         let stored = secret.as_ref().and_then(|secret| Stored::from_data(secret.data.as_ref()?));
         let known = stored.as_ref().and_then(|stored| stored.read().ok());
-        let now = (self.clock)();
+        let now = self.clock.now();
         if let Some(stored) = stored.as_ref().filter(|_| known.is_some()) {
             // Even if it is about to be changed: who knows whether that succeeds.
             let show = window.show(stored);
@@ -178,6 +168,7 @@ impl SecretStore {
         tokio::pin!(time_is_up);
         loop {
             let change = tokio::select! {
+                biased;
                 () = &mut time_is_up => return Ok(()),
                 change = changes.next() => change,
             };

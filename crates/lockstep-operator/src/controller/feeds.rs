@@ -15,6 +15,7 @@ use lockstep_api::label;
 use lockstep_api::role_scale::RoleScale;
 use lockstep_core::model::GangScheduler;
 use lockstep_core::names::Uid;
+use lockstep_core::time::Time;
 use lockstep_feed::{InitialList, Source, feed};
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
@@ -104,7 +105,7 @@ fn pods(client: Client, api: Api<SlimPod>, registry: Arc<Registry>) -> Watch {
             let mut done = Some(done);
             let mut events = feed(ours(api)).boxed();
             while let Some(event) = events.next().await {
-                let now = crate::set::now();
+                let now = registry.clock.time();
                 match event {
                     Event::Init => {
                         for (_, handle) in registry.all() {
@@ -137,7 +138,7 @@ fn pod_key(slim: &SlimPod) -> Key {
 /// A list is complete. Pods that only our own writes tell of are asked for one by one.
 fn list_is_done(client: &Client, registry: &Registry) {
     for ((namespace, _), handle) in registry.all() {
-        let now = crate::set::now();
+        let now = handle.now();
         let doubtful = handle.desk().view.end_list(now);
         handle.ring();
         if doubtful.is_empty() {
@@ -147,16 +148,17 @@ fn list_is_done(client: &Client, registry: &Registry) {
         tokio::spawn(async move {
             for (name, uid) in doubtful {
                 if let Ok(found) = find_out(&hand, &name).await {
-                    handle.change(|desk| settle(desk, &uid, found.as_deref()));
+                    let now = handle.now();
+                    handle.change(|desk| settle(desk, &uid, found.as_deref(), now));
                 }
             }
         });
     }
 }
 
-fn settle(desk: &mut Desk, uid: &Uid, found: Option<&SlimPod>) -> bool {
+fn settle(desk: &mut Desk, uid: &Uid, found: Option<&SlimPod>, now: Time) -> bool {
     match found {
-        Some(slim) => desk.view.see(slim, false, crate::set::now()),
+        Some(slim) => desk.view.see(slim, false, now),
         None => desk.view.gone(uid),
     }
 }

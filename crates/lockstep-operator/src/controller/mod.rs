@@ -3,8 +3,8 @@
 mod feeds;
 mod sets;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry::Vacant;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry::Vacant;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use kube::Client;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::Herald;
 use crate::set::{Actor, Context, Handle};
@@ -27,16 +28,20 @@ pub struct ControllerOptions {
     pub namespace: Option<String>,
     /// Who writes events.
     pub instance: Option<String>,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// The sets that are known.
 #[derive(Debug, Default)]
 pub struct Registry {
-    handles: Mutex<HashMap<Key, Arc<Handle>>>,
+    handles: Mutex<BTreeMap<Key, Arc<Handle>>>,
     /// How many sets wait to be looked at.
     waiting: Arc<AtomicUsize>,
     /// Rings when a set appeared.
     appeared: Notify,
+    /// What time it is.
+    clock: Clock,
 }
 
 impl Registry {
@@ -46,7 +51,7 @@ impl Registry {
         if let Some(handle) = handles.get(key) {
             return Arc::clone(handle);
         }
-        let handle = Arc::new(Handle::new(Arc::clone(&self.waiting)));
+        let handle = Arc::new(Handle::new(Arc::clone(&self.waiting), self.clock.clone()));
         handles.insert(key.clone(), Arc::clone(&handle));
         handle
     }
@@ -78,15 +83,16 @@ pub async fn run(
     sure: Arc<dyn Fn() -> bool + Send + Sync>,
     ready: impl FnOnce(),
 ) {
-    let registry = Arc::<Registry>::default();
-    let events = Arc::new(Herald::new(client.clone(), options.instance.clone()));
+    let clock = options.clock.clone();
+    let registry = Arc::new(Registry { clock: clock.clone(), ..Registry::default() });
+    let events = Arc::new(Herald::new(client.clone(), options.instance.clone(), clock.clone()));
     let waiting = Arc::clone(&registry.waiting);
-    let context = Arc::new(Context { client: client.clone(), sure, events, metrics, waiting });
+    let context = Arc::new(Context { client: client.clone(), sure, events, metrics, waiting, clock });
     let mut watches = JoinSet::new();
     feeds::start(&client, &options, &registry, &mut watches).await;
     ready();
     let mut actors: JoinSet<()> = JoinSet::new();
-    let mut running: HashMap<Key, tokio::task::Id> = HashMap::new();
+    let mut running: BTreeMap<Key, tokio::task::Id> = BTreeMap::new();
     loop {
         for (key, handle) in registry.all() {
             let wish = handle.desk().wish.clone();
@@ -102,6 +108,7 @@ pub async fn run(
             }
         }
         tokio::select! {
+            biased;
             () = registry.appeared.notified() => {}
             Some(ended) = actors.join_next_with_id() => {
                 let id = match ended {

@@ -148,6 +148,7 @@ impl Keeper {
         let Some((changes, opened)) = &mut self.changes else { return };
         let opened = *opened;
         let change = tokio::select! {
+            biased;
             change = changes.next() => change,
             () = sleep_until(until) => return,
         };

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::ElectionOptions;
 use super::decide::{Record, Timing};
+use crate::clock::Clock;
 
 /// Changes of the Lease.
 pub(super) type Changes = BoxStream<'static, Result<WatchEvent<Lease>, kube::Error>>;
@@ -72,11 +73,13 @@ pub(super) struct LeaseFile {
     api: Api<Lease>,
     name: String,
     holder: String,
+    clock: Clock,
 }
 
 impl LeaseFile {
     pub(super) fn new(client: kube::Client, options: &ElectionOptions, holder: String) -> Self {
-        Self { api: Api::namespaced(client, &options.namespace), name: options.name.clone(), holder }
+        let (name, clock) = (options.name.clone(), options.clock.clone());
+        Self { api: Api::namespaced(client, &options.namespace), name, holder, clock }
     }
 
     pub(super) fn holder(&self) -> &str {
@@ -96,7 +99,7 @@ impl LeaseFile {
     /// Writes our name into what was seen, or makes it if there was nothing. Fails with a conflict if it is not as
     /// it was seen any more.
     pub(super) async fn claim(&self, seen: &Seen, timing: &Timing) -> Result<Lease, kube::Error> {
-        let lease = claimed(seen.lease.as_ref(), &self.name, &self.holder, timing, Timestamp::now());
+        let lease = claimed(seen.lease.as_ref(), &self.name, &self.holder, timing, self.clock.now());
         match seen.lease {
             Some(_) => self.api.replace(&self.name, &PostParams::default(), &lease).await,
             None => self.api.create(&PostParams::default(), &lease).await,
@@ -111,7 +114,7 @@ impl LeaseFile {
             return Ok(());
         }
         spec.holder_identity = None;
-        spec.renew_time = Some(MicroTime(Timestamp::now()));
+        spec.renew_time = Some(MicroTime(self.clock.now()));
         self.api.replace(&self.name, &PostParams::default(), &lease).await.map(drop)
     }
 }

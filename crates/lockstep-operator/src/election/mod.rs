@@ -22,6 +22,7 @@ pub use self::decide::{Decision, Own, Record, Timing, decide};
 use self::keeper::Keeper;
 pub use self::leadership::Leadership;
 use self::lease::LeaseFile;
+use crate::clock::Clock;
 
 /// Where the Lease is, who we are, and how patient everybody is.
 #[derive(Debug, Clone)]
@@ -38,6 +39,10 @@ pub struct ElectionOptions {
     pub renew_deadline: Duration,
     /// How often we renew, and how long we wait after a failure; must be shorter than the renew deadline.
     pub retry_period: Duration,
+    /// What is added to who we are; something random, unless it is told.
+    pub nonce: Option<u64>,
+    /// What time it is, for people who read the Lease.
+    pub clock: Clock,
 }
 
 impl ElectionOptions {
@@ -50,6 +55,8 @@ impl ElectionOptions {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            nonce: None,
+            clock: Clock::default(),
         }
     }
 
@@ -96,7 +103,8 @@ impl Election {
             return Err(BadTiming { lease_duration, renew_deadline, retry_period });
         }
         // A process that died must not be mistaken for the one that follows it under the same name.
-        let holder = format!("{}_{:016x}", options.identity, RandomState::new().hash_one(&options.identity));
+        let nonce = options.nonce.unwrap_or_else(|| RandomState::new().hash_one(&options.identity));
+        let holder = format!("{}_{nonce:016x}", options.identity);
         Ok(Self { file: LeaseFile::new(client, options, holder), timing })
     }
 

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::Note;
 use crate::act::SetRef;
+use crate::clock::Clock;
 
 /// The name under which events are reported.
 const CONTROLLER: &str = "lockstep";
@@ -41,19 +42,21 @@ struct Told {
 pub struct Herald {
     client: Client,
     instance: String,
+    clock: Clock,
     told: Mutex<HashMap<Key, Told>>,
 }
 
 impl Herald {
     /// A herald who reports as this replica.
-    pub fn new(client: Client, instance: Option<String>) -> Self {
-        Self { client, instance: instance.unwrap_or_else(|| CONTROLLER.to_owned()), told: Mutex::default() }
+    pub fn new(client: Client, instance: Option<String>, clock: Clock) -> Self {
+        let instance = instance.unwrap_or_else(|| CONTROLLER.to_owned());
+        Self { client, instance, clock, told: Mutex::default() }
     }
 
     /// Tells something about a set.
     pub async fn tell(&self, set: &SetRef, note: &Note) -> Result<(), Error> {
         let key = (set.uid.clone(), note.reason.clone(), note.message.clone());
-        let now = Timestamp::now();
+        let now = self.clock.now();
         let events: Api<Event> = Api::namespaced(self.client.clone(), &set.namespace);
         if let Some(Told { name, count, .. }) = self.again(&key, now) {
             let series = json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}});

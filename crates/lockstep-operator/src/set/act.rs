@@ -9,9 +9,10 @@ use lockstep_core::names::RoleName;
 use lockstep_core::plan::{Action, Create, Delete, Plan, PodSlot, Ungate};
 use lockstep_core::revision::Revision;
 use lockstep_core::snapshot::Pod;
+use lockstep_core::time::Time;
 use serde_json::Value;
 
-use super::actor::{Actor, Done, now};
+use super::actor::{Actor, Done};
 use super::keep::Keeper;
 use super::pace::Topic;
 use super::wish::Wish;
@@ -174,7 +175,7 @@ impl Actor {
     fn create_pod(&mut self, materials: &Arc<Materials>, create: &Arc<Create>, slot: &PodSlot, name: String) {
         let of = &create.of;
         let place = Place { group: of.group, role: of.role.clone(), instance: of.instance };
-        let pod = in_flight(create, slot);
+        let pod = in_flight(create, slot, self.now());
         let (free, foreign) = {
             let mut desk = self.handle.desk();
             let free = desk.view.creating(place.clone(), &name, &self.owner, pod);
@@ -213,8 +214,9 @@ impl Actor {
                 match patiently(&hand, &name, hand.create(&owner, &name, &body)).await {
                     Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) if ours(&slim) => {
                         let mut stands = false;
+                        let now = pledge.handle.now();
                         pledge.handle.change(|desk| {
-                            let news = desk.view.see(&slim, false, now());
+                            let news = desk.view.see(&slim, false, now);
                             stands = desk.view.stands(&place, &name, &slim.pod.uid);
                             news
                         });
@@ -287,7 +289,8 @@ impl Actor {
                     let result = answer.map(|answer| {
                         pledge.keep();
                         if let Answer::Stands(slim) | Answer::Changed(Some(slim)) = answer {
-                            pledge.handle.change(|desk| desk.view.see(&slim, false, now()));
+                            let now = pledge.handle.now();
+                            pledge.handle.change(|desk| desk.view.see(&slim, false, now));
                         }
                     });
                     Done { topic, result }
@@ -307,14 +310,14 @@ fn topic_of(action: &Action) -> Topic {
 }
 
 /// A pod that we are about to create, as the engine sees it until it is there.
-fn in_flight(create: &Create, slot: &PodSlot) -> Pod {
+fn in_flight(create: &Create, slot: &PodSlot, now: Time) -> Pod {
     Pod {
         member: slot.member.clone(),
         index: slot.index,
         revision: create.revision,
         set_revision: create.set_revision,
         incarnation: create.incarnation,
-        created: now(),
+        created: now,
         gated: create.gated,
         gang: create.gang.as_ref().map(|gang| gang.to_string().as_str().into()),
         ..Pod::default()

@@ -22,6 +22,7 @@ use super::pace::{Backoff, Pace, Topic};
 use super::wish::{Checked, Wish};
 use super::writes::in_time;
 use crate::act::{ActError, Hand, SetRef};
+use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::observe::{Sources, snapshot};
 use crate::report::{Herald, Report, Trouble, invalid};
@@ -49,6 +50,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// How many sets wait to be looked at.
     pub waiting: Arc<AtomicUsize>,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 /// The actor of one set.
@@ -139,8 +142,9 @@ impl Actor {
 
     /// Waits until something happens, and a moment longer for what happens together with it.
     async fn wait(&mut self) {
-        let sleep = self.wake.map(|at| Duration::from_millis(at.since(now()).0));
+        let sleep = self.wake.map(|at| Duration::from_millis(at.since(self.now()).0));
         tokio::select! {
+            biased;
             () = self.handle.rung() => {}
             Some(done) = self.jobs.join_next() => self.ended(done),
             () = tokio::time::sleep(sleep.unwrap_or(Duration::MAX)), if sleep.is_some() => return,
@@ -148,6 +152,7 @@ impl Actor {
         let until = Instant::now() + (self.took * REST).clamp(GATHER, LONGEST_GATHER);
         loop {
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(until) => break,
                 Some(done) = self.jobs.join_next() => self.ended(done),
             }
@@ -178,7 +183,7 @@ impl Actor {
             Ok(checked) => self.look(&wish, &Arc::clone(checked)).await,
             Err(problems) => {
                 let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-                let status = invalid(&wish, lines.join("\n"), now());
+                let status = invalid(&wish, lines.join("\n"), self.now());
                 let words = |status: &LockstepSetStatus| status.rollout.waiting_for.clone();
                 if words(&status) != words(&self.said) {
                     let (namespace, set) = (&self.set.namespace, &self.set.name);
@@ -196,9 +201,10 @@ impl Actor {
         if self.planned_for == Some(wish.generation) {
             return true;
         }
-        let since = *self.halted.get_or_insert_with(now);
+        let now = self.now();
+        let since = *self.halted.get_or_insert(now);
         // A write that nobody ever answers must not stop the set for good: the view counts with it.
-        let settled = self.pace.halt() || now() >= since + LONGEST_HALT;
+        let settled = self.pace.halt() || now >= since + LONGEST_HALT;
         if settled {
             self.planned_for = Some(wish.generation);
             self.halted = None;
@@ -229,7 +235,7 @@ impl Actor {
         let spec = Arc::new(scaled(&checked.spec, &self.handle));
         let plan = self.plan(&spec, wish);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
-        let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: now() };
+        let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: self.now() };
         let status = report.status();
         self.took = began.elapsed();
         for (rule, ratio) in report.skews() {
@@ -281,7 +287,7 @@ impl Actor {
             snapshot(pods, sources)
         };
         let began = Instant::now();
-        let plan = plan(spec, &snapshot, now());
+        let plan = plan(spec, &snapshot, self.now());
         self.context.metrics.plan_took(began.elapsed());
         plan
     }
@@ -330,12 +336,12 @@ impl Actor {
 
     /// Until when writes of a topic are not tried, if that lies ahead.
     pub(super) fn holds(&self, topic: &Topic) -> Option<Time> {
-        self.backoffs.get(topic)?.holds(now())
+        self.backoffs.get(topic)?.holds(self.now())
     }
 
     /// A write failed: say so, and wait before the next of its kind.
     pub(super) fn failed(&mut self, topic: Topic, error: ActError) {
-        let now = now();
+        let now = self.now();
         let reason = topic.failure();
         let (namespace, set) = (&self.set.namespace, &self.set.name);
         tracing::warn!(%namespace, %set, reason, %error, "a write failed");
@@ -353,9 +359,14 @@ impl Actor {
     /// Somebody else's pod has a name that is ours; it is said, and the watch tells when it is gone.
     pub(super) fn in_the_way(&mut self, name: String) {
         let error = ActError::NameTaken { name: name.clone() };
-        let since = now();
+        let since = self.now();
         let trouble = || Trouble { reason: "CreateFailed", message: error.to_string(), since };
         self.troubles.entry(Topic::Name(name)).or_insert_with(trouble);
+    }
+
+    /// What time it is.
+    pub(super) fn now(&self) -> Time {
+        self.handle.now()
     }
 
     pub(super) fn wake_at(&mut self, time: Time) {
@@ -380,9 +391,4 @@ fn is_urgent(written: &Memory, planned: &Memory) -> bool {
         || written.complete != planned.complete
         || written.overridden != planned.overridden
         || written.restarts != planned.restarts
-}
-
-/// The time of day.
-pub(crate) fn now() -> Time {
-    Time(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default())
 }

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lockstep_api::role_scale::RoleScaleStatus;
 use lockstep_core::model::GangScheduler;
 use lockstep_core::names::RoleName;
+use lockstep_core::time::Time;
 use tokio::sync::Notify;
 
 use super::wish::Wish;
+use crate::clock::Clock;
 use crate::observe::{History, View};
 
 /// What is known of one set.
@@ -102,12 +104,18 @@ pub struct Handle {
     bell: Notify,
     rung: AtomicBool,
     waiting: Arc<AtomicUsize>,
+    clock: Clock,
 }
 
 impl Handle {
     /// An empty desk. `waiting` counts the sets whose bell has rung.
-    pub fn new(waiting: Arc<AtomicUsize>) -> Self {
-        Self { desk: Mutex::default(), bell: Notify::new(), rung: AtomicBool::new(false), waiting }
+    pub fn new(waiting: Arc<AtomicUsize>, clock: Clock) -> Self {
+        Self { desk: Mutex::default(), bell: Notify::new(), rung: AtomicBool::new(false), waiting, clock }
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Time {
+        self.clock.time()
     }
 
     /// There is something to look at.

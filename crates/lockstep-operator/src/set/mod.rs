@@ -9,7 +9,6 @@ mod say;
 mod wish;
 mod writes;
 
-pub(crate) use actor::now;
 pub use actor::{Actor, Context};
 pub use desk::{Desk, GangKnown, Handle, ScaleKnown};
 pub use keep::read_scale;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::actor::{Actor, Done, now};
+use super::actor::{Actor, Done};
 use super::desk::Handle;
 use super::pace::Topic;
 use super::wish::{Wish, resource};
@@ -38,7 +38,7 @@ impl Actor {
         if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since))
             && !is_prompt(&self.said, &status)
         {
-            self.wake_at(now() + Millis(u64::try_from(left.as_millis()).unwrap_or_default()));
+            self.wake_at(self.now() + Millis(u64::try_from(left.as_millis()).unwrap_or_default()));
             return;
         }
         self.announce(&wish.set, &status);
@@ -92,9 +92,10 @@ impl Actor {
     fn measure(&self, status: &LockstepSetStatus) {
         let metrics = &self.context.metrics;
         metrics.set_status(&self.set.namespace, &self.set.name, status);
+        let now = self.context.clock.now();
         let since = |stamp: &str| {
             let then: jiff::Timestamp = stamp.parse().ok()?;
-            Duration::try_from(jiff::Timestamp::now().duration_since(then)).ok()
+            Duration::try_from(now.duration_since(then)).ok()
         };
         let still = |block: &BlockedStatus| {
             status

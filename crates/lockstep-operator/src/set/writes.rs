@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::future::join_all;
 use lockstep_core::names::{MemberName, Uid};
 
-use super::actor::now;
 use super::desk::Handle;
 use crate::act::{ActError, Answer, Hand};
 use crate::observe::{Place, SlimPod};
@@ -120,19 +119,20 @@ fn is_of_no_use(slim: &SlimPod) -> bool {
 async fn delete_one(hand: &Hand, handle: &Handle, doomed: &Doomed) -> Result<bool, ActError> {
     let uid = &doomed.uid;
     let answer = delete_as_seen(hand, doomed).await?;
+    let now = handle.now();
     let mut goes = true;
     handle.change(|desk| {
         match answer {
             Answer::Stands(slim) => {
-                desk.view.see(&slim, false, now());
+                desk.view.see(&slim, false, now);
             }
             Answer::Changed(Some(slim)) if slim.pod.uid == *uid => {
                 goes = slim.pod.terminating;
-                desk.view.see(&slim, false, now());
+                desk.view.see(&slim, false, now);
             }
             Answer::Changed(Some(slim)) => {
                 desk.view.gone(uid);
-                desk.view.see(&slim, false, now());
+                desk.view.see(&slim, false, now);
             }
             Answer::Gone | Answer::Changed(None) => {
                 desk.view.gone(uid);

@@ -304,7 +304,13 @@ mod tests {
             }}));
             let api_version = "v1".to_owned();
             let who = Who { manager: name.to_owned(), operation, subresource: String::new(), api_version };
-            let writing = Writing { who: &who, time: "now", shape: &shape, shapes: &Shapes::default(), reset: &Fields::default() };
+            let writing = Writing {
+                who: &who,
+                time: "now",
+                shape: &shape,
+                shapes: &Shapes::default(),
+                reset: &Fields::default(),
+            };
             let written = match operation {
                 Operation::Apply => self.managers.apply(&self.live, &object, &writing, force),
                 Operation::Update => Ok(self.managers.update(&self.live, object, &writing)),

@@ -68,6 +68,11 @@ fn pod(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result
             if !class.is_empty() {
                 return Err(Forbidden(format!("pod rejected: RuntimeClass {class:?} not found")));
             }
+            if has(at(object, &["spec"]), "overhead") {
+                let why =
+                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+                return Err(Forbidden(why.to_owned()));
+            }
         }
         Some(old) => {
             let spec = made(object, "spec");

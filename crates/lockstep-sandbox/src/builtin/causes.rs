@@ -63,14 +63,6 @@ impl Causes {
         self.add("FieldValueInvalid", at, format!("Invalid value: {shown}"), detail);
     }
 
-    /// A value is wrong; said right after what is said about the metadata.
-    pub fn invalid_after_metadata(&mut self, at: &At, value: &str, detail: &str) {
-        let place = self.0.iter().rposition(|cause| cause.field.starts_with("metadata"));
-        self.invalid(at, &Value::from(value), detail);
-        let place = place.map_or(0, |place| place + 1);
-        self.0[place..].rotate_right(1);
-    }
-
     /// A value is wrong for each of these reasons.
     pub fn invalid_each(&mut self, at: &At, value: &str, details: Vec<String>) {
         for detail in details {
@@ -152,6 +144,11 @@ impl Causes {
         }
     }
 
+    /// Something could not be checked.
+    pub fn internal(&mut self, at: &At, detail: &str) {
+        self.add("InternalError", at, "Internal error".to_owned(), detail);
+    }
+
     /// Nothing is wrong so far.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -162,9 +159,20 @@ impl Causes {
         self.0.len()
     }
 
+    /// Each cause once, as those of built-in kinds are told.
+    pub fn once(self) -> Vec<Cause> {
+        let mut told: Vec<Cause> = Vec::new();
+        for cause in self.0 {
+            if !told.iter().any(|known| known.field == cause.field && known.message == cause.message) {
+                told.push(cause);
+            }
+        }
+        told
+    }
+
     /// Whether anything is wrong.
     pub fn result(self) -> Result<(), Vec<Cause>> {
-        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
+        if self.0.is_empty() { Ok(()) } else { Err(self.into()) }
     }
 }
 

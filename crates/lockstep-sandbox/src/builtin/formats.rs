@@ -298,9 +298,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_names() {
-        let nothing: fn(&str) -> Vec<String> = |_| Vec::new();
+        type Rule = fn(&str) -> Vec<String>;
         let long = "a".repeat(64);
-        let rules: [(fn(&str) -> Vec<String>, &str, usize); 22] = [
+        let rules: [(Rule, &str, usize); 21] = [
             (subdomain, "a.b-c.d", 0),
             (subdomain, "A", 1),
             (subdomain, "a_b", 1),
@@ -322,7 +322,6 @@ mod tests {
             (variable, "a-b.c 1", 0),
             (port_name, "a--b", 1),
             (port_name, "1", 1),
-            (nothing, "", 0),
         ];
         for (rule, text, number) in rules {
             assert_eq!(rule(text).len(), number, "{text}: {:?}", rule(text));

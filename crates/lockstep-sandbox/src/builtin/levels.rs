@@ -36,6 +36,23 @@ pub(super) fn fill(spec: &mut Value) {
             put(made(made(spec, "resources"), "requests"), &resource, amount);
         }
     }
+    limit(spec);
+}
+
+/// What all containers limit, the pod as a whole limits, if it asks for it.
+fn limit(spec: &mut Value) {
+    let containers = || list(spec, "initContainers").iter().chain(list(spec, "containers"));
+    let limited = |resource: &str| containers().all(|of| has(at(of, &["resources", "limits"]), resource));
+    let mut limits = Vec::new();
+    for (resource, sum) in sums(spec, "limits").into_iter().filter(|(resource, _)| limited(resource)) {
+        let asked = quantity(at(spec, &["resources", "requests", &resource]));
+        if let Some(asked) = asked.filter(|_| for_pods(&resource)) {
+            limits.push((resource, asked.max(sum)));
+        }
+    }
+    for (resource, amount) in limits {
+        set(spec, "limits", &resource, amount);
+    }
 }
 
 fn set(spec: &mut Value, field: &str, resource: &str, amount: Quantity) {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::access::{at, entries, flag, has, int, list, text, texts};
 use super::causes::{At, Causes, quoted};
 use super::formats::{NameRule, label, label_value, qualified};
+use super::wire::shown;
 
 /// All annotations together.
 const MOST_ANNOTATED: usize = 256 * 1024;
@@ -118,7 +119,7 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
         if (version, text(owner, "kind")) == ("v1", "Event") {
             causes.invalid_shown(
                 &each,
-                &shown_owner(owner),
+                &shown("meta/v1.OwnerReference", owner),
                 "/v1, Kind=Event is disallowed from being an owner",
             );
         }
@@ -127,8 +128,10 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
             match &first {
                 None => first = Some(name),
                 Some(first) => {
-                    let all: Vec<String> =
-                        list(metadata, "ownerReferences").iter().map(shown_owner).collect();
+                    let all: Vec<String> = list(metadata, "ownerReferences")
+                        .iter()
+                        .map(|owner| shown("meta/v1.OwnerReference", owner))
+                        .collect();
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                          {name}"
@@ -138,16 +141,6 @@ fn owners(metadata: &Value, here: &At, causes: &mut Causes) {
             }
         }
     }
-}
-
-/// An owner, its fields in the order in which Go has them.
-fn shown_owner(owner: &Value) -> String {
-    let always = ["apiVersion", "kind", "name", "uid"]
-        .map(|field| format!("\"{field}\":{}", quoted(text(owner, field))));
-    let sometimes = ["controller", "blockOwnerDeletion"].into_iter().filter(|field| has(owner, field));
-    let sometimes = sometimes.map(|field| format!("\"{field}\":{}", flag(owner, field)));
-    let fields: Vec<String> = always.into_iter().chain(sometimes).collect();
-    format!("{{{}}}", fields.join(","))
 }
 
 fn finalizers(metadata: &Value, here: &At, causes: &mut Causes) {
@@ -192,32 +185,6 @@ pub(super) fn selector(selector: &Value, here: &At, causes: &mut Causes) {
     }
 }
 
-/// A selector as it is shown, its fields in the order in which Go has them.
-pub(super) fn shown_selector(selector: &Value) -> String {
-    let mut fields = Vec::new();
-    if entries(selector, "matchLabels").next().is_some() {
-        fields.push(format!("\"matchLabels\":{}", at(selector, &["matchLabels"])));
-    }
-    let expressions: Vec<String> = list(selector, "matchExpressions")
-        .iter()
-        .map(|expression| {
-            let mut shown = format!(
-                "\"key\":{},\"operator\":{}",
-                quoted(text(expression, "key")),
-                quoted(text(expression, "operator"))
-            );
-            if !list(expression, "values").is_empty() {
-                shown.push_str(&format!(",\"values\":{}", at(expression, &["values"])));
-            }
-            format!("{{{shown}}}")
-        })
-        .collect();
-    if !expressions.is_empty() {
-        fields.push(format!("\"matchExpressions\":[{}]", expressions.join(",")));
-    }
-    format!("{{{}}}", fields.join(","))
-}
-
 /// Whether a selector selects what bears these labels; nothing if it cannot be understood.
 pub(super) fn selects(selector: &Value, labels: &Value) -> Option<bool> {
     let mut all = entries(selector, "matchLabels").all(|(key, value)| labels.get(key) == Some(value));
@@ -233,4 +200,57 @@ pub(super) fn selects(selector: &Value, labels: &Value) -> Option<bool> {
         };
     }
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::refusal::Cause;
+
+    #[test]
+    fn annotations_are_measured_together() {
+        let of = |length: usize| {
+            let mut causes = Causes::default();
+            annotations(&json!({"a": "x".repeat(length)}), &At::new("metadata.annotations"), &mut causes);
+            Vec::<Cause>::from(causes).into_iter().map(|cause| cause.message).collect::<Vec<_>>()
+        };
+        assert_eq!(of(MOST_ANNOTATED - 1), Vec::<String>::new());
+        assert_eq!(of(MOST_ANNOTATED), ["Too long: may not be more than 262144 bytes"]);
+    }
+
+    #[test]
+    fn what_deletion_allows() {
+        let old =
+            json!({"name": "x", "deletionTimestamp": "t", "finalizers": ["a/b"], "resourceVersion": "1"});
+        let mut new = old.clone();
+        new["finalizers"] = json!(["a/b", "c/d"]);
+        let mut causes = Causes::default();
+        validate_metadata_update(&new, &old, &mut causes);
+        let told = Vec::<Cause>::from(causes);
+        let why = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \
+            []string{\"c/d\"}";
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((told[0].field.as_str(), told[0].message.as_str()), ("metadata.finalizers", why));
+    }
+
+    #[test]
+    fn which_labels_are_selected() {
+        let labels = json!({"a": "b"});
+        for (selector, selected) in [
+            (json!({}), Some(true)),
+            (json!({"matchLabels": {"a": "b"}}), Some(true)),
+            (json!({"matchLabels": {"a": "c"}}), Some(false)),
+            (json!({"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}), Some(false)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["b"]}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "DoesNotExist"}]}), Some(true)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "Exists"}]}), Some(false)),
+            (json!({"matchExpressions": [{"key": "c", "operator": "Foo"}]}), None),
+            (json!({"matchExpressions": [{"key": "c", "operator": "In"}]}), None),
+        ] {
+            assert_eq!(selects(&selector, &labels), selected, "{selector}");
+        }
+    }
 }

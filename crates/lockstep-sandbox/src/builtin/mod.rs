@@ -5,10 +5,14 @@
 
 mod access;
 mod admit;
+mod base64;
 mod causes;
 mod defaults;
+mod event;
+mod features;
 pub(crate) mod formats;
 mod levels;
+mod manners;
 mod metadata;
 mod prepare;
 mod quantity;
@@ -22,7 +26,9 @@ use serde_json::Value;
 
 pub use admit::{Context, Forbidden, admit, topology_labels};
 pub use causes::{At, Causes, quoted};
+pub use event::{as_core_event, as_new_event};
 pub use formats::NameRule;
+pub use manners::{Manners, grace_period, manners};
 pub use metadata::{validate_common_update, validate_metadata, validate_metadata_update};
 pub use prepare::keep_metadata;
 pub use quantity::{Quantity, QuantityError};
@@ -86,20 +92,27 @@ pub fn prepare_finalize(new: &mut Value, old: &Value) {
 pub fn validate_create(of: GroupKind<'_>, object: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
     validate::create(of, object, &mut causes);
-    causes.into()
+    causes.once()
 }
 
 /// What is wrong with an object that is updated.
 pub fn validate_update(of: GroupKind<'_>, new: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
     validate::update(of, new, old, &mut causes);
-    causes.into()
+    causes.once()
 }
 
 /// What is wrong with an object whose status is updated.
 pub fn validate_status_update(of: GroupKind<'_>, new: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
     validate::update_status(of, new, old, &mut causes);
+    causes.once()
+}
+
+/// What is wrong with the binding of a pod to a node.
+pub fn validate_binding(binding: &Value) -> Vec<Cause> {
+    let mut causes = Causes::default();
+    validate::binding(binding, &mut causes);
     causes.into()
 }
 
@@ -107,7 +120,7 @@ pub fn validate_status_update(of: GroupKind<'_>, new: &Value, old: &Value) -> Ve
 pub fn validate_finalize(new: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Causes::default();
     validate::finalize(new, old, &mut causes);
-    causes.into()
+    causes.once()
 }
 
 /// Changes an object, which is written as Go writes it before and after. What cannot be read is left as it is.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::access::{at, default, drop_field, has, int, keep, list, list_mut, made, put, same, text};
-use super::{GroupKind, levels, service};
+use super::{GroupKind, features, levels, service};
 
 /// How a kind is treated.
 struct Ways {
@@ -34,6 +34,18 @@ fn ways(of: GroupKind<'_>) -> Ways {
     Ways { status, generation }
 }
 
+/// The specification of pods within an object, if there is one.
+fn pod_spec<'a>(of: GroupKind<'_>, object: &'a mut Value) -> Option<&'a mut Value> {
+    let path = match of {
+        ("", "Pod") => "/spec",
+        ("apps", "ControllerRevision") => return None,
+        ("apps", _) | ("batch", "Job") => "/spec/template/spec",
+        ("batch", "CronJob") => "/spec/jobTemplate/spec/template/spec",
+        _ => return None,
+    };
+    object.pointer_mut(path).filter(|spec| spec.is_object())
+}
+
 /// Prepares an object that is created.
 pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
     let ways = ways(of);
@@ -47,6 +59,9 @@ pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
     if ways.status {
         put(object, "status", json!({}));
     }
+    if let Some(spec) = pod_spec(of, object) {
+        features::drop_disabled(spec);
+    }
     match of {
         ("", "Pod") => pod(object, now),
         ("", "Namespace") => namespace(object),
@@ -55,11 +70,7 @@ pub(super) fn create(of: GroupKind<'_>, object: &mut Value, now: Timestamp) {
             drop_field(made(object, "status"), "config");
         }
         ("", "ServiceAccount") => name_only(object),
-        ("apps", "DaemonSet") => {
-            let spec = made(object, "spec");
-            let first = int(spec, "templateGeneration").unwrap_or_default().max(1);
-            put(spec, "templateGeneration", first);
-        }
+        ("apps", "DaemonSet") => set_template_generation(object, template_generation(object).max(1)),
         ("scheduling.k8s.io", "PodGroup") => drop_disabled(object, None),
         ("coordination.k8s.io", "Lease") => drop_election(object, None),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_version(object),
@@ -74,6 +85,9 @@ pub(super) fn update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
     if ways.status || of == ("", "Node") {
         keep(new, "status", old);
     }
+    if let Some(spec) = pod_spec(of, new) {
+        features::drop_disabled(spec);
+    }
     match of {
         ("", "Pod") if !has(at(new, &["spec"]), "resources") => {
             keep(made(new, "spec"), "resources", at(old, &["spec"]));
@@ -83,7 +97,10 @@ pub(super) fn update(of: GroupKind<'_>, new: &mut Value, old: &Value) {
         ("", "Service") => service::drop_what_the_type_has_not(new, old),
         ("", "Secret") if text(new, "type").is_empty() => keep(new, "type", old),
         ("", "ServiceAccount") => name_only(new),
-        ("apps", "DaemonSet") => template_generation(new, old),
+        ("apps", "DaemonSet") => {
+            let changed = !same(at(new, &["spec", "template"]), at(old, &["spec", "template"]));
+            set_template_generation(new, template_generation(old) + i64::from(changed));
+        }
         ("scheduling.k8s.io", "PodGroup") => drop_disabled(new, Some(old)),
         ("coordination.k8s.io", "Lease") => drop_election(new, Some(old)),
         _ => {}
@@ -227,12 +244,15 @@ fn name_only(object: &mut Value) {
     }
 }
 
-fn template_generation(new: &mut Value, old: &Value) {
-    keep(made(new, "spec"), "templateGeneration", at(old, &["spec"]));
-    if !same(at(new, &["spec", "template"]), at(old, &["spec", "template"])) {
-        let next = int(at(old, &["spec"]), "templateGeneration").unwrap_or_default() + 1;
-        put(made(new, "spec"), "templateGeneration", next);
-    }
+/// A DaemonSet counts the changes of its template in an annotation.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn template_generation(of: &Value) -> i64 {
+    text(at(of, &["metadata", "annotations"]), TEMPLATE_GENERATION).parse().unwrap_or_default()
+}
+
+fn set_template_generation(of: &mut Value, generation: i64) {
+    put(made(made(of, "metadata"), "annotations"), TEMPLATE_GENERATION, generation.to_string());
 }
 
 /// What belongs to features that are not on by default.

@@ -30,14 +30,14 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
         keep_allocated(made(object, "spec"), at(old, &["spec"]));
     }
     let spec = made(object, "spec");
-    if text(spec, "type") == "ExternalName" {
-        return Ok(());
-    }
     if old.is_none() && !text(spec, "clusterIP").is_empty() && list(spec, "clusterIPs").is_empty() {
         let address = text(spec, "clusterIP").to_owned();
         put(spec, "clusterIPs", json!([address]));
     }
-    families(spec);
+    if text(spec, "type") == "ExternalName" {
+        return Ok(());
+    }
+    families(spec)?;
     let before = old.map_or(&Value::Null, |old| at(old, &["spec"]));
     address(spec, before, taken)?;
     node_ports(spec, before, taken)
@@ -92,7 +92,8 @@ fn with_ports(spec: &Value) -> bool {
     matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
-fn families(spec: &mut Value) {
+/// There are only addresses of one family.
+fn families(spec: &mut Value) -> Result<(), Vec<Cause>> {
     // Who has neither an address nor pods may have endpoints of any family.
     let any = text(spec, "clusterIP") == "None" && !has(spec, "selector");
     if !has(spec, "ipFamilyPolicy") {
@@ -102,6 +103,20 @@ fn families(spec: &mut Value) {
         let both = any && text(spec, "ipFamilyPolicy") != "SingleStack";
         put(spec, "ipFamilies", if both { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) });
     }
+    let mut causes = Causes::default();
+    let here = At::new("spec");
+    if !any {
+        if text(spec, "ipFamilyPolicy") == "RequireDualStack" {
+            let why = "this cluster is not configured for dual-stack services";
+            causes.invalid(&here.child("ipFamilyPolicy"), at(spec, &["ipFamilyPolicy"]), why);
+        }
+        for (place, family) in
+            list(spec, "ipFamilies").iter().enumerate().filter(|(_, family)| *family == "IPv6")
+        {
+            causes.invalid(&here.child("ipFamilies").index(place), family, "not configured on this cluster");
+        }
+    }
+    causes.result()
 }
 
 fn address(spec: &mut Value, old: &Value, taken: &Taken<'_>) -> Result<(), Vec<Cause>> {
@@ -169,6 +184,14 @@ fn node_ports(spec: &mut Value, old: &Value, taken: &Taken<'_>) -> Result<(), Ve
             None => {}
         }
     }
+    let local = text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local";
+    if local && int(spec, "healthCheckNodePort").unwrap_or_default() == 0 {
+        let free = |number: &i64| !(taken.node_port)(*number) && !used.iter().any(|(_, used)| used == number);
+        match int(old, "healthCheckNodePort").or_else(|| PORTS.into_iter().find(free)) {
+            Some(number) => put(spec, "healthCheckNodePort", number),
+            None => causes.internal(&At::new("spec").child("healthCheckNodePort"), "no port is left"),
+        }
+    }
     causes.result()
 }
 
@@ -187,6 +210,9 @@ pub(super) fn drop_what_the_type_has_not(new: &mut Value, old: &Value) {
                 drop_field(spec, field);
             }
         }
+    }
+    if text(spec, "type") == "ExternalName" {
+        drop_field(spec, "internalTrafficPolicy");
     }
     if with_ports(old) && !with_ports(spec) {
         let before: Vec<i64> = list(old, "ports").iter().filter_map(|port| int(port, "nodePort")).collect();

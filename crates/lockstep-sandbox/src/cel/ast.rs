@@ -7,6 +7,7 @@ use regex::Regex;
 pub(super) struct Expr {
     pub(super) at: usize,
     pub(super) kind: Kind,
+    height: u32,
 }
 
 /// What an expression is.
@@ -138,31 +139,44 @@ impl Op {
 }
 
 impl Expr {
+    pub(super) fn new(at: usize, kind: Kind) -> Self {
+        let mut height = 0;
+        kind.each(&mut |expr| {
+            height = height.max(expr.height);
+            false
+        });
+        Self { at, kind, height: height.saturating_add(1) }
+    }
+
+    /// How many expressions lie within each other here.
+    pub(super) fn height(&self) -> u32 {
+        self.height
+    }
+
     /// Calls something for each expression within this one, itself included, until it is satisfied.
     pub(super) fn any(&self, found: &mut dyn FnMut(&Self) -> bool) -> bool {
-        if found(self) {
-            return true;
-        }
-        match &self.kind {
-            Kind::Literal(_) | Kind::Ident(_) => false,
-            Kind::Select { of, .. } | Kind::Has { of, .. } | Kind::Not(of) | Kind::Negate(of) => {
-                of.any(found)
+        found(self) || self.kind.each(&mut |expr| expr.any(found))
+    }
+}
+
+impl Kind {
+    /// Calls something for each expression that lies right within this one, until it is satisfied.
+    fn each(&self, found: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        match self {
+            Self::Literal(_) | Self::Ident(_) => false,
+            Self::Select { of, .. } | Self::Has { of, .. } | Self::Not(of) | Self::Negate(of) => found(of),
+            Self::Index { of, index, .. } => found(of) || found(index),
+            Self::Call { target, args, .. } => {
+                target.as_ref().is_some_and(|target| found(target)) || args.iter().any(found)
             }
-            Kind::Index { of, index, .. } => of.any(found) || index.any(found),
-            Kind::Call { target, args, .. } => {
-                target.as_ref().is_some_and(|target| target.any(found))
-                    || args.iter().any(|arg| arg.any(found))
+            Self::List(items) => items.iter().any(|(item, _)| found(item)),
+            Self::Map(pairs) => pairs.iter().any(|(key, value, _)| found(key) || found(value)),
+            Self::Binary { left, right, .. } => found(left) || found(right),
+            Self::Choice { condition, then, otherwise } => {
+                found(condition) || found(then) || found(otherwise)
             }
-            Kind::List(items) => items.iter().any(|(item, _)| item.any(found)),
-            Kind::Map(pairs) => pairs.iter().any(|(key, value, _)| key.any(found) || value.any(found)),
-            Kind::Binary { left, right, .. } => left.any(found) || right.any(found),
-            Kind::Choice { condition, then, otherwise } => {
-                condition.any(found) || then.any(found) || otherwise.any(found)
-            }
-            Kind::Loop(each) => {
-                each.range.any(found)
-                    || each.filter.as_ref().is_some_and(|filter| filter.any(found))
-                    || each.body.any(found)
+            Self::Loop(each) => {
+                found(&each.range) || each.filter.as_ref().is_some_and(&mut *found) || found(&each.body)
             }
         }
     }

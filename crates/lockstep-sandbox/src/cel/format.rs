@@ -1,6 +1,6 @@
 //! `"%s has %d".format([…])`.
 
-use super::check::Type;
+use super::types::Type;
 use super::value::{Result, Val};
 use super::{convert, time};
 use crate::schema::words::quoted;

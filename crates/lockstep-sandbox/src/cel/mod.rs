@@ -13,6 +13,7 @@ mod formats;
 mod functions;
 mod lexer;
 mod lists;
+mod macros;
 mod net;
 mod parser;
 mod quantity;
@@ -21,15 +22,16 @@ mod signatures;
 mod strings;
 mod time;
 mod typed;
+mod types;
 mod url;
 mod value;
 
 use serde_json::{Map, Value, json};
 
 use self::ast::{Expr, Kind};
-pub use self::check::Type;
 use self::eval::Scope;
 pub use self::typed::{escape, unescape};
+pub use self::types::Type;
 use self::value::Val;
 use crate::schema::Schema;
 

@@ -1,12 +1,14 @@
 //! Expressions from words.
 
 use super::Problem;
-use super::ast::{Expr, Kind, Literal, Loop, LoopKind, Op};
+use super::ast::{Expr, Kind, Literal, Op};
 use super::lexer::{self, Token};
-use crate::schema::pattern;
+use super::macros::{function, method, selected};
 
 /// Deeper than this, an expression is refused rather than read.
-const DEEPEST: usize = 250;
+const DEEPEST: usize = 100;
+/// And so is one with more parts within each other than this.
+const TALLEST: u32 = 300;
 
 /// Reads an expression.
 pub(super) fn parse(text: &str) -> Result<Expr, Problem> {
@@ -65,14 +67,22 @@ impl Parser {
         Problem::new(self.place(), format!("Syntax error: mismatched input '{shown}' expecting {wanted}"))
     }
 
-    fn expression(&mut self) -> Result<Expr, Problem> {
+    fn descend(&mut self) -> Result<(), Problem> {
         self.depth = self.depth.saturating_add(1);
-        if self.depth > DEEPEST {
-            return Err(Problem::new(
-                self.place(),
-                format!("expression recursion limit exceeded: {DEEPEST}"),
-            ));
-        }
+        if self.depth > DEEPEST { Err(self.too_deep()) } else { Ok(()) }
+    }
+
+    fn too_deep(&self) -> Problem {
+        Problem::new(self.place(), format!("expression recursion limit exceeded: {DEEPEST}"))
+    }
+
+    /// What was read so far, unless it is too much to be evaluated.
+    fn bearable(&self, expr: Expr) -> Result<Expr, Problem> {
+        if expr.height() > TALLEST { Err(self.too_deep()) } else { Ok(expr) }
+    }
+
+    fn expression(&mut self) -> Result<Expr, Problem> {
+        self.descend()?;
         let condition = self.binary(0)?;
         let at = self.place();
         let expr = if self.sign("?") {
@@ -80,7 +90,7 @@ impl Parser {
             self.expect(":")?;
             let otherwise = self.expression()?;
             let (condition, then) = (Box::new(condition), Box::new(then));
-            Expr { at, kind: Kind::Choice { condition, then, otherwise: Box::new(otherwise) } }
+            Expr::new(at, Kind::Choice { condition, then, otherwise: Box::new(otherwise) })
         } else {
             condition
         };
@@ -92,6 +102,9 @@ impl Parser {
     fn binary(&mut self, level: usize) -> Result<Expr, Problem> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level.saturating_add(1))?;
+        if let [(sign, op)] = operators {
+            return self.logic(left, sign, *op, level);
+        }
         loop {
             let at = self.place();
             let found = operators.iter().find(|(sign, _)| match self.peek() {
@@ -102,14 +115,31 @@ impl Parser {
             let Some((_, op)) = found else { return Ok(left) };
             self.at = self.at.saturating_add(1);
             let right = Box::new(self.binary(level.saturating_add(1))?);
-            left = Expr { at, kind: Kind::Binary { op: *op, left: Box::new(left), right } };
+            left = self.bearable(Expr::new(at, Kind::Binary { op: *op, left: Box::new(left), right }))?;
+        }
+    }
+
+    /// A long row of conditions is read as a flat tree.
+    fn logic(&mut self, first: Expr, sign: &str, op: Op, level: usize) -> Result<Expr, Problem> {
+        let mut terms = vec![first];
+        let mut places = Vec::new();
+        loop {
+            let at = self.place();
+            if !self.sign(sign) {
+                return self.bearable(balanced(op, terms, &places));
+            }
+            places.push(at);
+            terms.push(self.binary(level.saturating_add(1))?);
         }
     }
 
     fn unary(&mut self) -> Result<Expr, Problem> {
         let at = self.place();
         if self.sign("!") {
-            return Ok(Expr { at, kind: Kind::Not(Box::new(self.unary()?)) });
+            self.descend()?;
+            let inner = Box::new(self.unary()?);
+            self.depth = self.depth.saturating_sub(1);
+            return Ok(Expr::new(at, Kind::Not(inner)));
         }
         if self.sign("-") {
             // The smallest integer has no positive twin.
@@ -117,9 +147,12 @@ impl Parser {
                 && let Some(number) = integer(&format!("-{digits}"))
             {
                 self.at = self.at.saturating_add(1);
-                return self.members(Expr { at, kind: Kind::Literal(Literal::Int(number)) });
+                return self.members(Expr::new(at, Kind::Literal(Literal::Int(number))));
             }
-            return Ok(Expr { at, kind: Kind::Negate(Box::new(self.unary()?)) });
+            self.descend()?;
+            let inner = Box::new(self.unary()?);
+            self.depth = self.depth.saturating_sub(1);
+            return Ok(Expr::new(at, Kind::Negate(inner)));
         }
         let primary = self.primary()?;
         self.members(primary)
@@ -128,10 +161,11 @@ impl Parser {
     /// What follows a value: `.field`, `.method(…)`, `[index]`.
     fn members(&mut self, mut expr: Expr) -> Result<Expr, Problem> {
         loop {
+            expr = self.bearable(expr)?;
             let at = self.place();
             if self.sign(".?") {
                 let field = self.name()?;
-                expr = Expr { at, kind: Kind::Select { of: Box::new(expr), field, optional: true } };
+                expr = Expr::new(at, Kind::Select { of: Box::new(expr), field, optional: true });
             } else if self.sign(".") {
                 let field = self.name()?;
                 let open = self.place();
@@ -145,7 +179,7 @@ impl Parser {
                 self.at = self.at.saturating_add(1);
                 let index = Box::new(self.expression()?);
                 self.expect("]")?;
-                expr = Expr { at, kind: Kind::Index { of: Box::new(expr), index, optional: sign == "[?" } };
+                expr = Expr::new(at, Kind::Index { of: Box::new(expr), index, optional: sign == "[?" });
             } else {
                 return Ok(expr);
             }
@@ -164,7 +198,7 @@ impl Parser {
 
     fn primary(&mut self) -> Result<Expr, Problem> {
         let at = self.place();
-        let literal = |literal: Literal| Ok(Expr { at, kind: Kind::Literal(literal) });
+        let literal = |literal: Literal| Ok(Expr::new(at, Kind::Literal(literal)));
         match self.next() {
             Token::Int(digits) => match integer(&digits) {
                 Some(number) => literal(Literal::Int(number)),
@@ -225,7 +259,7 @@ impl Parser {
                 Kind::Ident(name)
             }
         };
-        Ok(Expr { at, kind })
+        Ok(Expr::new(at, kind))
     }
 
     fn list(&mut self, end: &str) -> Result<Vec<Expr>, Problem> {
@@ -251,7 +285,7 @@ impl Parser {
             let optional = self.sign("?");
             items.push((self.expression()?, optional));
         }
-        Ok(Expr { at, kind: Kind::List(items) })
+        Ok(Expr::new(at, Kind::List(items)))
     }
 
     fn map_literal(&mut self, at: usize, first_is_optional: bool) -> Result<Expr, Problem> {
@@ -269,8 +303,22 @@ impl Parser {
             self.expect(":")?;
             pairs.push((key, self.expression()?, optional));
         }
-        Ok(Expr { at, kind: Kind::Map(pairs) })
+        Ok(Expr::new(at, Kind::Map(pairs)))
     }
+}
+
+/// Conditions in a row, as a tree that is as low as can be. Each sign is between two of them.
+fn balanced(op: Op, mut terms: Vec<Expr>, places: &[usize]) -> Expr {
+    let half = terms.len() / 2;
+    let right = terms.split_off(half.max(1));
+    if right.is_empty() {
+        return terms.pop().unwrap_or_else(|| Expr::new(0, Kind::Literal(Literal::Null)));
+    }
+    let middle = terms.len();
+    let at = places.get(middle.saturating_sub(1)).copied().unwrap_or(0);
+    let left = balanced(op, terms, places.get(..middle.saturating_sub(1)).unwrap_or_default());
+    let right = balanced(op, right, places.get(middle..).unwrap_or_default());
+    Expr::new(at, Kind::Binary { op, left: Box::new(left), right: Box::new(right) })
 }
 
 const LEVELS: [&[(&str, Op)]; 5] = [
@@ -325,87 +373,4 @@ fn unsigned(digits: &str) -> Option<u64> {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => digits.parse().ok(),
     }
-}
-
-fn call(at: usize, name: String, target: Option<Expr>, args: Vec<Expr>) -> Result<Expr, Problem> {
-    let mut regex = None;
-    if matches!(name.as_str(), "matches" | "find" | "findAll")
-        && let Some(Kind::Literal(Literal::Text(text))) =
-            args.get(usize::from(target.is_none())).map(|arg| &arg.kind)
-    {
-        let place = args.last().map_or(at, |arg| arg.at);
-        match pattern::compile(text) {
-            Ok(compiled) => regex = Some(compiled),
-            Err(_) => return Err(Problem::new(place, "invalid matches argument")),
-        }
-    }
-    Ok(Expr { at, kind: Kind::Call { name, target: target.map(Box::new), args, regex } })
-}
-
-/// A field. Some types have names that look like fields.
-fn selected(at: usize, of: Expr, field: String) -> Expr {
-    if let ("Timestamp" | "Duration", Kind::Select { of: outer, field: inner, .. }) =
-        (field.as_str(), &of.kind)
-        && inner == "protobuf"
-        && matches!(&outer.kind, Kind::Ident(name) if name == "google")
-    {
-        return Expr { at, kind: Kind::Ident(format!("google.protobuf.{field}")) };
-    }
-    Expr { at, kind: Kind::Select { of: Box::new(of), field, optional: false } }
-}
-
-/// A function of no target. `has` is none: it asks whether a field is there.
-fn function(at: usize, name: String, mut args: Vec<Expr>) -> Result<Expr, Problem> {
-    if name == "has" && args.len() == 1 {
-        return match args.pop() {
-            Some(Expr { kind: Kind::Select { of, field, optional: false }, .. }) => {
-                Ok(Expr { at, kind: Kind::Has { of, field } })
-            }
-            other => {
-                let at = other.map_or(at, |other| other.at);
-                Err(Problem::new(at, "invalid argument to has() macro"))
-            }
-        };
-    }
-    call(at, name, None, args)
-}
-
-/// A method. Some are loops.
-fn method(at: usize, target: Expr, name: String, args: Vec<Expr>) -> Result<Expr, Problem> {
-    use LoopKind::{All, Exists, ExistsOne, Filter, Map, OptFlatMap, OptMap, SortBy, TransformMap};
-    let (what, variables, filtered) = match (name.as_str(), args.len()) {
-        ("all", 2) => (All, 1, false),
-        ("all", 3) => (All, 2, false),
-        ("exists", 2) => (Exists, 1, false),
-        ("exists", 3) => (Exists, 2, false),
-        ("exists_one" | "existsOne", 2) => (ExistsOne, 1, false),
-        ("existsOne", 3) => (ExistsOne, 2, false),
-        ("filter", 2) => (Filter, 1, false),
-        ("map", 2) => (Map, 1, false),
-        ("map", 3) => (Map, 1, true),
-        ("transformList", 3) => (Map, 2, false),
-        ("transformList", 4) => (Map, 2, true),
-        ("transformMap", 3) => (TransformMap, 2, false),
-        ("transformMap", 4) => (TransformMap, 2, true),
-        ("sortBy", 2) => (SortBy, 1, false),
-        ("optMap", 2) => (OptMap, 1, false),
-        ("optFlatMap", 2) => (OptFlatMap, 1, false),
-        _ => return call(at, name, Some(target), args),
-    };
-    let word = match what {
-        Map | Filter => "argument is not an identifier",
-        _ => "argument must be a simple name",
-    };
-    let mut args = args.into_iter();
-    let mut names = Vec::new();
-    for arg in args.by_ref().take(variables) {
-        match arg.kind {
-            Kind::Ident(name) => names.push(name),
-            _ => return Err(Problem::new(arg.at, word)),
-        }
-    }
-    let filter = if filtered { args.next() } else { None };
-    let Some(body) = args.next() else { return Err(Problem::new(at, word)) };
-    let each = Loop { what, range: target, names, filter, body };
-    Ok(Expr { at, kind: Kind::Loop(Box::new(each)) })
 }

@@ -1,6 +1,6 @@
 //! Which functions there are, what they take and what they give.
 
-use super::check::Type;
+use super::types::Type;
 
 /// What a function takes or gives.
 #[derive(Clone, Copy, PartialEq)]
@@ -34,9 +34,9 @@ enum Of {
     /// An optional item of the list.
     OptionalItem,
     /// A list of the argument.
-    ListOf,
+    Several,
     /// An optional value of the argument.
-    OptionalOf,
+    Perhaps,
     QueryMap,
     Semver,
     Format,
@@ -46,9 +46,9 @@ enum Of {
 }
 
 use Of::{
-    Any, Bool, Bytes, Cidr, Double, Duration, Format, Int, Ip, Item, List, ListOf, Map, Optional,
-    OptionalItem, OptionalOf, Ordered, Problems, Quantity, QueryMap, Same, Semver, Summable, Text, Texts,
-    Timestamp, Uint, Url,
+    Any, Bool, Bytes, Cidr, Double, Duration, Format, Int, Ip, Item, List, Map, Optional, OptionalItem,
+    Ordered, Perhaps, Problems, Quantity, QueryMap, Same, Semver, Several, Summable, Text, Texts, Timestamp,
+    Uint, Url,
 };
 
 /// Name, whether it stands after a dot, what it takes (the target first), what it gives.
@@ -138,7 +138,7 @@ const FUNCTIONS: &[Signature] = &[
     ("first", true, &[List], OptionalItem),
     ("last", true, &[List], OptionalItem),
     ("slice", true, &[List, Int, Int], Same),
-    ("lists.range", false, &[Int], ListOf),
+    ("lists.range", false, &[Int], Several),
     ("sets.contains", false, &[List, Same], Bool),
     ("sets.equivalent", false, &[List, Same], Bool),
     ("sets.intersects", false, &[List, Same], Bool),
@@ -228,8 +228,8 @@ const FUNCTIONS: &[Signature] = &[
     ("format.date", false, &[], Format),
     ("format.datetime", false, &[], Format),
     ("validate", true, &[Format, Text], Problems),
-    ("optional.of", false, &[Any], OptionalOf),
-    ("optional.ofNonZeroValue", false, &[Any], OptionalOf),
+    ("optional.of", false, &[Any], Perhaps),
+    ("optional.ofNonZeroValue", false, &[Any], Perhaps),
     ("optional.none", false, &[], Optional),
     ("hasValue", true, &[Optional], Bool),
     ("value", true, &[Optional], Item),
@@ -328,8 +328,8 @@ impl Of {
             Same => first,
             Item => inner,
             OptionalItem => Type::Optional(boxed(inner)),
-            ListOf => Type::List(boxed(first)),
-            OptionalOf => Type::Optional(boxed(first)),
+            Several => Type::List(boxed(first)),
+            Perhaps => Type::Optional(boxed(first)),
             QueryMap => Type::Map(boxed(Type::Text), boxed(Type::List(boxed(Type::Text)))),
         }
     }

@@ -22,6 +22,9 @@ pub(super) async fn drive(shared: Weak<Shared>) {
         let again = round(&cluster).await;
         let after = *cluster.changed.borrow();
         if after != before {
+            drop(cluster);
+            // Others have their turn, whatever the controllers are about.
+            tokio::task::yield_now().await;
             continue;
         }
         let wake = again.map(|time| cluster.instant(time));
@@ -53,20 +56,25 @@ async fn round(shared: &Shared) -> Option<Timestamp> {
     let mut again: Option<Timestamp> = None;
     for (name, turn) in turns {
         again = turn.again.into_iter().chain(again).min();
+        let mut refused = false;
         for (index, wish) in turn.wishes.iter().enumerate() {
-            fulfil(shared, name, wish, index).await;
+            // Nobody is told of what was not done.
+            let idle = refused && matches!(wish, Wish::Event(event) if event.afterwards);
+            refused = !idle && !fulfil(shared, name, wish, index).await;
         }
     }
     again
 }
 
-async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) {
+/// Does what is wished. Whether it was not refused.
+async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) -> bool {
     let (request, manager) = {
         let state = shared.lock();
         let mark = state.server.store().revision() * 1000 + index as u64;
         (request(state.server.catalogue(), wish, shared.now(), mark), state.controllers.manager(name))
     };
-    let Some(mut request) = request else { return };
+    let Some(mut request) = request else { return false };
+    tracing::trace!(controller = name, ?wish, "wishes");
     request.user = User::system(name);
     request.user_agent = manager.unwrap_or(name).to_owned();
     if let Answer::Done(done) = shared.respond(&request).await
@@ -75,7 +83,9 @@ async fn fulfil(shared: &Shared, name: &'static str, wish: &Wish, index: usize) 
         let why = done.message();
         tracing::debug!(controller = name, %why, "refused");
         shared.lock().controllers.refused(name, wish, &why);
+        return false;
     }
+    true
 }
 
 /// A wish as a request.
@@ -83,7 +93,8 @@ fn request(catalogue: &Catalogue, wish: &Wish, now: Timestamp, mark: u64) -> Opt
     const JSON: &str = "application/json";
     match wish {
         Wish::Create { resource, namespace, object } => {
-            let key = Key { resource: Arc::clone(resource), namespace: Arc::clone(namespace), name: "".into() };
+            let key =
+                Key { resource: Arc::clone(resource), namespace: Arc::clone(namespace), name: "".into() };
             let path = path(&*catalogue.by_resource(resource)?, &key, None);
             Some(Request::new(Method::Post, &path).with_body(JSON, object.to_string()))
         }
@@ -117,11 +128,7 @@ fn request(catalogue: &Catalogue, wish: &Wish, now: Timestamp, mark: u64) -> Opt
         }
         Wish::Event(event) => {
             let object = event.object(now, mark);
-            let key = Key {
-                resource: "events".into(),
-                namespace: event.namespace().into(),
-                name: "".into(),
-            };
+            let key = Key { resource: "events".into(), namespace: event.namespace().into(), name: "".into() };
             let kind = catalogue.of(object["apiVersion"].as_str().unwrap_or("v1"), "Event")?;
             Some(Request::new(Method::Post, &path(&kind, &key, None)).with_body(JSON, object.to_string()))
         }

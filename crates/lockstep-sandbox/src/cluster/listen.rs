@@ -109,9 +109,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, service: InProcess
             let Ok(stream) = acceptor.accept(socket).await else { return };
             let server = auto::Builder::new(TokioExecutor::new());
             // A client that goes in the middle of a word is its own matter.
-            let _ = server
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
-                .await;
+            let _ = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).await;
         });
     }
 }

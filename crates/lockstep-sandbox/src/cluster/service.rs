@@ -66,7 +66,9 @@ impl InProcess {
         let body = match Limited::new(body, MOST).collect().await {
             Ok(body) => body.to_bytes().to_vec(),
             // One byte more than is taken: the server says so in its own words.
-            Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => vec![b' '; MOST],
+            Err(error) if error.downcast_ref::<http_body_util::LengthLimitError>().is_some() => {
+                vec![b' '; MOST]
+            }
             Err(error) => return Err(error),
         };
         let request = match read(&head, body, self.user.clone()) {

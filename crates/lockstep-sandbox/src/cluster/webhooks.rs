@@ -11,7 +11,8 @@ use crate::server::Call;
 /// Carries a question to a webhook.
 pub trait Caller: fmt::Debug + Send + Sync {
     /// The review that comes back, or why there is none.
-    fn call<'a>(&'a self, call: &'a Call) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>>;
+    fn call<'a>(&'a self, call: &'a Call)
+    -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>>;
 }
 
 /// Nobody: every webhook is out of reach.
@@ -19,7 +20,10 @@ pub trait Caller: fmt::Debug + Send + Sync {
 pub struct NoWebhooks;
 
 impl Caller for NoWebhooks {
-    fn call<'a>(&'a self, call: &'a Call) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>> {
+    fn call<'a>(
+        &'a self,
+        call: &'a Call,
+    ) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send + 'a>> {
         let name = call.name.clone();
         Box::pin(async move { Err(format!("nobody carries questions to {name}")) })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::store::Key;
 
@@ -22,13 +22,6 @@ impl Due {
     pub(super) fn add_at(&mut self, key: Key, time: Timestamp) {
         let planned = self.later.entry(key).or_insert(time);
         *planned = (*planned).min(time);
-    }
-
-    /// After so many seconds.
-    pub(super) fn add_after(&mut self, key: Key, now: Timestamp, seconds: i64) {
-        if let Ok(time) = now.checked_add(SignedDuration::from_secs(seconds)) {
-            self.add_at(key, time);
-        }
     }
 
     /// Those whose time has come, in order.
@@ -57,7 +50,7 @@ mod tests {
         let mut due = Due::default();
         due.add_at(key("pods", "a", "x"), at(10));
         due.add_at(key("pods", "a", "x"), at(5));
-        due.add_after(key("pods", "a", "y"), at(0), 7);
+        due.add_at(key("pods", "a", "y"), at(7));
         assert_eq!((due.take(at(4)).len(), due.next()), (0, Some(at(5))));
         assert_eq!((due.take(at(5)).len(), due.next()), (1, Some(at(7))));
         due.add(key("pods", "a", "y"));

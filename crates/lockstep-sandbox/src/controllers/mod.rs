@@ -4,12 +4,19 @@
 //! controller's own, and asks again once anything has changed. Nothing a controller remembers matters: what it keeps
 //! is a digest of the store, and one that starts anew wishes the same.
 
+mod accounts;
+mod budget;
+mod by_node;
 mod collector;
+mod conditions;
 mod deployment;
 mod digest;
 mod driver;
 mod due;
 mod feed;
+mod namespaces;
+mod node;
+mod podgroups;
 mod quantity;
 mod read;
 mod replicaset;
@@ -21,9 +28,14 @@ mod taints;
 mod testing;
 mod wish;
 
+pub use accounts::Furnisher;
+pub use budget::{Budgets, Denial, Permit, may_evict};
 pub use collector::GarbageCollector;
 pub use deployment::Deployments;
 pub use driver::Controllers;
+pub use namespaces::Namespaces;
+pub use node::{NodeLifecycle, PodCollector, TaintEviction};
+pub use podgroups::PodGroupProtection;
 pub use replicaset::ReplicaSets;
 pub use scheduler::Scheduler;
 pub use wish::{Event, Propagation, Turn, Wish};
@@ -31,6 +43,7 @@ pub use wish::{Event, Propagation, Turn, Wish};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::store::{Key, Store};
 
@@ -55,6 +68,11 @@ pub trait Controller: std::fmt::Debug + Send {
 pub trait Kinds: std::fmt::Debug + Send + Sync {
     /// The resource (`deployments.apps`) that holds objects of this kind, and whether they lie in namespaces.
     fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)>;
+
+    /// How many pods an object of this kind asks for; none if objects of this kind cannot be scaled.
+    fn scale(&self, _api_version: &str, _kind: &str, object: &Value) -> Option<i64> {
+        object["spec"]["replicas"].as_i64()
+    }
 }
 
 /// A key, from its parts.

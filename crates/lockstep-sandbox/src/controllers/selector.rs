@@ -73,6 +73,12 @@ impl Selector {
         self.requirements.is_empty()
     }
 
+    /// Whether the labels of an object are like this.
+    pub(super) fn selects(&self, object: &Value) -> bool {
+        let labels = &object["metadata"]["labels"];
+        self.requirements.iter().all(|required| required.holds(labels[&required.key].as_str()))
+    }
+
     /// Whether labels are like this.
     pub(super) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|required| required.holds(labels.get(&required.key).map(String::as_str)))

@@ -18,8 +18,9 @@ pub(super) struct TestKinds;
 impl Kinds for TestKinds {
     fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let found = crate::kinds::BUILT_IN.iter().find(|one| one.group == group && one.kind == kind);
-        found.map(|kind| (Arc::from(kind.resource()), kind.namespaced))
+        let mut kinds = crate::kinds::built_in().into_iter();
+        let found = kinds.find(|one| one.of.group == group && *one.kind == *kind);
+        found.map(|kind| (kind.resource, kind.namespaced))
     }
 }
 
@@ -48,7 +49,7 @@ impl World {
         Self {
             store: Store::new(100_000),
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-            controllers: Controllers::all(Arc::new(TestKinds)),
+            controllers: Controllers::all(Arc::new(TestKinds)).publish("PEM"),
             events: Vec::new(),
             pods_run: true,
             pods_end: true,
@@ -69,7 +70,7 @@ impl World {
 
     /// Controllers that remember nothing.
     pub(super) fn start_controllers(&mut self) {
-        self.controllers = Controllers::all(Arc::new(TestKinds));
+        self.controllers = Controllers::all(Arc::new(TestKinds)).publish("PEM");
         let names: Vec<&'static str> = self.controllers.names().collect();
         for name in names {
             let on = self.only.as_ref().is_none_or(|only| only.contains(&name));

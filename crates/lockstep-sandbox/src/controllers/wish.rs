@@ -52,7 +52,8 @@ pub enum Wish {
         key: Key,
         /// What of it.
         subresource: Option<&'static str>,
-        /// The patch; where it replaces lists it carries the resourceVersion it was made from.
+        /// The patch; where it replaces lists it carries the resourceVersion it was made from. That of a
+        /// Deployment's status may also set the annotation with its revision, as it does with a real server.
         patch: Value,
     },
     /// Delete an object.

@@ -92,7 +92,7 @@ pub(super) fn base64_problem(text: &str) -> Option<String> {
     let letter = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'\n' | b'\r');
     let place = match plain.bytes().position(|byte| !letter(byte)) {
         Some(place) => place,
-        None if text.len() % 4 == 0 && text.len() - plain.len() <= 2 => return None,
+        None if text.len().is_multiple_of(4) && text.len() - plain.len() <= 2 => return None,
         None => text.len() - text.len() % 4,
     };
     Some(format!("illegal base64 data at input byte {place}"))

@@ -5,6 +5,7 @@ mod conversion;
 mod dump;
 mod names;
 mod openapi;
+mod rules;
 mod schemas;
 mod standing;
 mod structural;
@@ -80,14 +81,14 @@ impl Definition {
 /// Fills in what a definition leaves out: the names of one and of many, how versions are converted, and a status.
 pub fn set_defaults(crd: &mut Value) {
     let kind = text(&crd["spec"]["names"], "kind").to_owned();
-    if let Some(spec) = crd["spec"].as_object_mut() {
+    if let Some(spec) = crd.pointer_mut("/spec").and_then(Value::as_object_mut) {
         spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
         // That unknown fields go is no news.
         if spec.get("preserveUnknownFields") == Some(&Value::Bool(false)) {
             spec.remove("preserveUnknownFields");
         }
     }
-    if let Some(names) = crd["spec"]["names"].as_object_mut() {
+    if let Some(names) = crd.pointer_mut("/spec/names").and_then(Value::as_object_mut) {
         let missing = |name: Option<&Value>| name.and_then(Value::as_str).unwrap_or_default().is_empty();
         if missing(names.get("singular")) && !kind.is_empty() {
             names.insert("singular".to_owned(), kind.to_lowercase().into());

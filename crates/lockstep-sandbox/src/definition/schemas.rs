@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{dump, list, says, structural, text, there};
+use super::{dump, list, rules, says, structural, text, there};
 use crate::refusal::Cause;
+use crate::schema::Schema;
 use crate::schema::words::{self, Path};
-use crate::schema::{Rule, RuleProblem, Schema};
 
 /// What is wrong with the schema of a version; `status` if the status is written by a path of its own.
 pub(super) fn check(at: &Path, version: &Value, status: bool) -> Vec<Cause> {
@@ -180,9 +180,9 @@ fn written(at: &Path, schema: &Value, place: &Place, found: &mut Found) {
     }
     found.schema.extend(extensions(at, schema));
     found.schema.extend(map_list(at, schema));
-    found.schema.extend(rules_as_written(at, schema));
+    found.schema.extend(rules::as_written(at, schema));
     if found.schema.len() == before && place.rules {
-        found.rules.extend(rules(at, schema, place));
+        found.rules.extend(rules::read(at, schema, place.root, place.unknown_again.as_ref()));
     }
 }
 
@@ -358,89 +358,6 @@ fn map_keys(items_at: &Path, keys_at: &Path, items: &Value, keys: &[Value]) -> V
         }
         if keys.iter().take(index).any(|before| before == key) {
             causes.push(words::invalid(keys_at, &all, "must not contain duplicate entries"));
-        }
-    }
-    causes
-}
-
-/// Rules, before they are read.
-fn rules_as_written(at: &Path, schema: &Value) -> Vec<Cause> {
-    const REASONS: [&str; 4] =
-        ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
-    let broken = |text: &str| text.contains(['\n', '\r']);
-    let mut causes = Vec::new();
-    let known = Schema::read_without_rules(schema);
-    for (index, rule) in list(schema, "x-kubernetes-validations").iter().enumerate() {
-        let at = at.child("x-kubernetes-validations").index(index);
-        let (written, message) = (text(rule, "rule").trim(), text(rule, "message"));
-        let shown = || Value::from(message);
-        if written.is_empty() {
-            causes.push(words::required(&at.child("rule"), "rule is not specified"));
-        } else if !message.is_empty() && message.trim().is_empty() {
-            causes.push(words::invalid(&at.child("message"), &shown(), "must be non-empty if specified"));
-        } else if broken(message.trim()) {
-            causes.push(words::invalid(&at.child("message"), &shown(), "must not contain line breaks"));
-        } else if broken(written) && message.trim().is_empty() {
-            let why = "message must be specified if rule contains line breaks";
-            causes.push(words::required(&at.child("message"), why));
-        }
-        let expression = text(rule, "messageExpression");
-        if !expression.is_empty() && expression.trim().is_empty() {
-            let why = "messageExpression must be non-empty if specified";
-            causes.push(words::required(&at.child("messageExpression"), why));
-        }
-        if let Some(reason) = there(rule, "reason").filter(|reason| !REASONS.iter().any(|one| reason == one))
-        {
-            let reasons: Vec<String> = REASONS.iter().map(|one| (*one).to_owned()).collect();
-            causes.push(words::not_supported(&at.child("reason"), reason, &reasons));
-        }
-        causes.extend(blamed(&at.child("fieldPath"), text(rule, "fieldPath"), &known));
-    }
-    causes
-}
-
-fn blamed(at: &Path, path: &str, schema: &Schema) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut wrong = |why: &str| causes.push(words::invalid(at, &path.into(), why));
-    if !path.is_empty() && path.trim().is_empty() {
-        wrong("must be non-empty if specified");
-    }
-    if path.contains(['\n', '\r']) {
-        wrong("must not contain line breaks");
-    }
-    if !path.is_empty() && schema.field_path(path, true).is_err() {
-        wrong("must be a valid path");
-    }
-    causes
-}
-
-/// Rules, read.
-fn rules(at: &Path, written: &Value, place: &Place) -> Vec<Cause> {
-    let rules = list(written, "x-kubernetes-validations");
-    if rules.is_empty() {
-        return Vec::new();
-    }
-    let mut schema = Schema::read_without_rules(written);
-    let problems = schema.compile_own_rules(place.root);
-    let mut causes = Vec::new();
-    for (index, (rule, problems)) in rules.iter().zip(problems).enumerate() {
-        let at = at.child("x-kubernetes-validations").index(index);
-        for problem in problems {
-            let (key, why) = match &problem {
-                RuleProblem::Rule(why) => ("rule", why),
-                RuleProblem::Message(why) => ("messageExpression", why),
-            };
-            let message = format!("Invalid value: {}: {why}", dump::rule(rule));
-            causes.push(Cause { reason: "FieldValueInvalid", message, field: at.child(key).to_string() });
-        }
-        let uses_old = schema.rules.get(index).is_some_and(Rule::uses_old);
-        if let (true, Some(around)) = (uses_old, &place.unknown_again) {
-            let why =
-                format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {around}");
-            causes.push(words::invalid(&at.child("rule"), &rule["rule"], &why));
-        } else if let (false, Some(optional)) = (uses_old, there(rule, "optionalOldSelf")) {
-            let why = "may not be set if oldSelf is not used in rule";
-            causes.push(words::invalid(&at.child("optionalOldSelf"), optional, why));
         }
     }
     causes

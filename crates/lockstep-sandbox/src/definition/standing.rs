@@ -14,17 +14,15 @@ pub(super) const APPROVAL: &str = "api-approved.kubernetes.io";
 /// Gives a definition the status it has before anybody looked at it.
 pub(super) fn prepare(crd: &mut Value) {
     let storage = list(&crd["spec"], "versions").iter().find(|version| says(version, "storage"));
-    let storage = storage.map(|version| text(version, "name").to_owned());
-    if !crd["status"].is_object() {
-        crd["status"] = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}});
+    let storage = storage.map(|version| Value::from(text(version, "name")));
+    let Some(crd) = crd.as_object_mut() else { return };
+    let status = crd.entry("status").or_insert(Value::Null);
+    if !status.is_object() {
+        *status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}});
     }
-    let mut stored: Vec<Value> = list(&crd["status"], "storedVersions").to_vec();
-    if let Some(storage) = storage
-        && !stored.iter().any(|name| name.as_str() == Some(storage.as_str()))
-    {
-        stored.push(storage.into());
-    }
-    crd["status"]["storedVersions"] = if stored.is_empty() { Value::Null } else { stored.into() };
+    let mut stored: Vec<Value> = list(status, "storedVersions").to_vec();
+    stored.extend(storage.filter(|storage| !list(status, "storedVersions").contains(storage)));
+    status["storedVersions"] = if stored.is_empty() { Value::Null } else { stored.into() };
 }
 
 /// The status a definition has soon after it was written, among the other definitions of the cluster.
@@ -32,11 +30,14 @@ pub fn status(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
     let mut crd = crd.clone();
     prepare(&mut crd);
     let (names, conflict) = accepted(&crd, others);
-    let mut status = std::mem::take(&mut crd["status"]);
+    let mut status = crd["status"].clone();
     status["acceptedNames"] = names;
     let approval = approval(&crd);
     let established = condition(&status, "Established").is_some_and(|old| old["status"] == "True");
     let mut conditions = Conditions { all: list(&status, "conditions").to_vec(), now };
+    if let Some((truth, reason, message)) = approval {
+        conditions.set("KubernetesAPIApprovalPolicyConformant", truth, reason, &message);
+    }
     match conflict {
         Some((reason, message)) => {
             conditions.set("NamesAccepted", "False", reason, &message);
@@ -49,9 +50,6 @@ pub fn status(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
             let accepted = "the initial names have been accepted";
             conditions.set("Established", "True", "InitialNamesAccepted", accepted);
         }
-    }
-    if let Some((truth, reason, message)) = approval {
-        conditions.set("KubernetesAPIApprovalPolicyConformant", truth, reason, &message);
     }
     status["conditions"] = conditions.all.into();
     status

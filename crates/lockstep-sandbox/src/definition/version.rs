@@ -144,27 +144,18 @@ fn nested<'a, T>(
     read: impl Fn(&'a Value) -> Option<T>,
 ) -> Result<Option<T>, String> {
     let mut at = object;
-    let mut shown = String::new();
+    let shown = format!(".{}", path.trim_start_matches('.'));
+    let wrong = |is: &Value, wanted: &str| {
+        format!("{shown} accessor error: {} is of the type {}, expected {wanted}", plain(is), go_type(is))
+    };
     for name in path.trim_start_matches('.').split('.') {
-        let Some(map) = at.as_object() else {
-            let (is, kind) = (plain(at), go_type(at));
-            return Err(format!(
-                "{path} accessor error: {is} is of the type {kind}, expected map[string]interface{{}}"
-            ));
-        };
-        shown = format!("{shown}.{name}");
+        let map = at.as_object().ok_or_else(|| wrong(at, "map[string]interface{}"))?;
         match map.get(name) {
             Some(value) => at = value,
             None => return Ok(None),
         }
     }
-    match read(at) {
-        Some(found) => Ok(Some(found)),
-        None => {
-            let (is, kind) = (plain(at), go_type(at));
-            Err(format!("{shown} accessor error: {is} is of the type {kind}, expected {wanted}"))
-        }
-    }
+    read(at).map(Some).ok_or_else(|| wrong(at, wanted))
 }
 
 fn plain(value: &Value) -> String {

@@ -292,14 +292,14 @@ fn is_isbn10(text: &str) -> bool {
     let digits = digits(text);
     let fine = |(place, digit): (usize, &u32)| *digit < 10 || (place == 9 && *digit == 10);
     let sum: u32 = (1_u32..).zip(&digits).map(|(place, digit)| place.saturating_mul(*digit)).sum();
-    digits.len() == 10 && digits.iter().enumerate().all(fine) && sum % 11 == 0
+    digits.len() == 10 && digits.iter().enumerate().all(fine) && sum.is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
     let digits = digits(text);
     let sum: u32 =
         digits.iter().zip([1, 3].iter().cycle()).map(|(digit, factor)| digit.saturating_mul(*factor)).sum();
-    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum % 10 == 0
+    digits.len() == 13 && digits.iter().all(|digit| *digit < 10) && sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -311,5 +311,5 @@ fn is_credit_card(text: &str) -> bool {
     };
     let sum: u32 =
         plain.chars().rev().filter_map(|letter| letter.to_digit(10)).enumerate().map(doubled).sum();
-    by_pattern("creditcard", &plain) && sum % 10 == 0
+    by_pattern("creditcard", &plain) && sum.is_multiple_of(10)
 }

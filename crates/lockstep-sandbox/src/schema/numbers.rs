@@ -76,7 +76,8 @@ fn check_bound(at: &Path, number: &Number, bound: Bound, native: bool, outcome: 
     };
     let value = value.unwrap_or_default();
     let beyond = if bound.above { value < limit } else { value > limit };
-    if !beyond && !(bound.excluded && value == limit) {
+    let at_limit = bound.excluded && value == limit;
+    if !beyond && !at_limit {
         return;
     }
     let must = match (bound.above, bound.excluded) {

@@ -184,8 +184,7 @@ impl Turn<'_> {
         for condition in conditions {
             let name = condition["name"].as_str().unwrap_or_default();
             let text = condition["expression"].as_str().unwrap_or_default();
-            let variables =
-                [("object", question.object), ("oldObject", question.old), ("request", &request)];
+            let variables = [("object", question.object), ("oldObject", question.old), ("request", &request)];
             let held = Program::compile(text)
                 .map_err(|problem| problem.shown(text))
                 .and_then(|program| program.eval(&variables));
@@ -320,9 +319,8 @@ fn readable(review: Value, call: &Call) -> Result<Value, String> {
 /// The object as a webhook changed it; nothing if it did not.
 fn patched(hook: &Hook, object: &Value, response: &Value) -> Step<Option<Value>> {
     let Some(text) = response["patch"].as_str() else { return Ok(None) };
-    let wrong = |why: String| {
-        Stop::from(Refusal::internal(format!("admission webhook {:?}: {why}", hook.name())))
-    };
+    let wrong =
+        |why: String| Stop::from(Refusal::internal(format!("admission webhook {:?}: {why}", hook.name())));
     let bytes = crate::base64::decode(text).ok_or_else(|| wrong("the patch is no base64".to_owned()))?;
     let patch: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     patch::json(object, &patch).map(Some).map_err(|error| wrong(error.to_string()))

@@ -76,7 +76,9 @@ impl Catalogue {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let named = self.of(api_version, kind);
         let other = || {
-            self.all().find(|found| found.of.group == group && *found.kind == *kind && found.allows("get")).cloned()
+            self.all()
+                .find(|found| found.of.group == group && *found.kind == *kind && found.allows("get"))
+                .cloned()
         };
         named.or_else(other).map(|found| (Arc::clone(&found.resource), found.namespaced))
     }
@@ -93,7 +95,8 @@ impl Catalogue {
         let (resource, namespaced) =
             self.resource_of(&text(&object["apiVersion"])?, &text(&object["kind"])?)?;
         let metadata = &object["metadata"];
-        let namespace = if namespaced { text(&metadata["namespace"]).unwrap_or_default() } else { String::new() };
+        let namespace =
+            if namespaced { text(&metadata["namespace"]).unwrap_or_default() } else { String::new() };
         Some(Key { resource, namespace: Arc::from(namespace), name: Arc::from(text(&metadata["name"])?) })
     }
 
@@ -133,9 +136,8 @@ impl Catalogue {
     pub(crate) fn forget(&mut self, name: &str) {
         self.generation += 1;
         self.defined.remove(name);
-        self.kinds.retain(|(of, plural), kind| {
-            kind.schema.is_some() || format!("{plural}.{}", of.group) != name
-        });
+        self.kinds
+            .retain(|(of, plural), kind| kind.schema.is_some() || format!("{plural}.{}", of.group) != name);
     }
 }
 

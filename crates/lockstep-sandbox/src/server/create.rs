@@ -129,11 +129,14 @@ impl Turn<'_> {
             return Err(Refusal::failure(message).into());
         }
         check_place(target, metadata)?;
-        let server = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+        let server =
+            ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
         if let Some(metadata) = metadata.as_object_mut() {
             metadata.retain(|key, value| !server.contains(&key.as_str()) && !value.is_null());
             match &target.namespace {
-                Some(namespace) => drop(metadata.insert("namespace".to_owned(), Value::from(namespace.as_str()))),
+                Some(namespace) => {
+                    drop(metadata.insert("namespace".to_owned(), Value::from(namespace.as_str())))
+                }
                 None => drop(metadata.remove("namespace")),
             }
         }

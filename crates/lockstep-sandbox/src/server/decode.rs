@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::decoding;
 use crate::kinds::Kind;
-use super::shim as protobuf;
+use crate::protobuf;
 use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Request};
 

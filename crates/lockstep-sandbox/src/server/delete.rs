@@ -40,7 +40,8 @@ impl Turn<'_> {
         if shown {
             return Ok(look.one(200, object, &self.server.catalogue, self.now));
         }
-        let mut details = json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
+        let mut details =
+            json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
         if !target.kind.of.group.is_empty() {
             details["group"] = Value::from(target.kind.of.group.as_str());
         }
@@ -143,7 +144,8 @@ impl Turn<'_> {
         let grace = grace(target, live, options);
         let mut object = Value::clone(live);
         let finalizers = finalizers(live, options.policy.as_deref());
-        let held = !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);
+        let held =
+            !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);
         if live["metadata"].get("deletionTimestamp").is_some() {
             return self.delete_again(target, &key, live, finalizers, grace, held, options);
         }

@@ -29,7 +29,8 @@ impl Turn<'_> {
         if self.wants_all() {
             return self.aggregated(|group| !group.is_empty());
         }
-        let groups: Vec<Value> = self.by_group().iter().map(|(name, versions)| group(name, versions)).collect();
+        let groups: Vec<Value> =
+            self.by_group().iter().map(|(name, versions)| group(name, versions)).collect();
         Response::new(200, Body::Made(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})))
     }
 
@@ -62,7 +63,10 @@ impl Turn<'_> {
     fn wants_all(&self) -> bool {
         self.request.accept.split(',').any(|form| {
             let says = |what: &str| form.split(';').any(|part| part.trim() == what);
-            says("application/json") && says("g=apidiscovery.k8s.io") && says("v=v2") && says("as=APIGroupDiscoveryList")
+            says("application/json")
+                && says("g=apidiscovery.k8s.io")
+                && says("v=v2")
+                && says("as=APIGroupDiscoveryList")
         })
     }
 
@@ -88,7 +92,8 @@ impl Turn<'_> {
             .into_iter()
             .filter(|(name, _)| wanted(name))
             .map(|(name, versions)| {
-                let versions: Vec<Value> = versions.iter().map(|version| self.shown(&name, version)).collect();
+                let versions: Vec<Value> =
+                    versions.iter().map(|version| self.shown(&name, version)).collect();
                 let metadata = if name.is_empty() { json!({}) } else { json!({"name": name}) };
                 json!({"metadata": metadata, "versions": versions})
             })
@@ -101,7 +106,8 @@ impl Turn<'_> {
 
     fn shown(&self, group: &str, version: &str) -> Value {
         let of = GroupVersion { group: group.to_owned(), version: version.to_owned() };
-        let resources: Vec<Value> = self.server.catalogue.of_version(&of).map(|kind| shown_kind(kind)).collect();
+        let resources: Vec<Value> =
+            self.server.catalogue.of_version(&of).map(|kind| shown_kind(kind)).collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     }
 }
@@ -155,7 +161,8 @@ fn resources(kind: &Kind) -> Vec<Value> {
 
 /// A kind, as the one document for all shows it.
 fn shown_kind(kind: &Kind) -> Value {
-    let response = |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "kind": of});
+    let response =
+        |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "kind": of});
     let mut shown = json!({
         "resource": &*kind.plural, "singularResource": kind.singular, "verbs": kind.verbs,
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },

@@ -23,7 +23,10 @@ pub(crate) fn converted(event: &Arc<Value>, to: &str) -> Arc<Value> {
     let new = to != "v1";
     let name = |key: &str| {
         let found = NAMES.iter().find(|(old, new_name)| if new { *old == key } else { *new_name == key });
-        found.map_or_else(|| key.to_owned(), |(old, name)| if new { (*name).to_owned() } else { (*old).to_owned() })
+        found.map_or_else(
+            || key.to_owned(),
+            |(old, name)| if new { (*name).to_owned() } else { (*old).to_owned() },
+        )
     };
     let fields = event.as_object().into_iter().flatten();
     let mut shown: Value = fields.map(|(key, value)| (name(key), value.clone())).collect();

@@ -20,7 +20,6 @@ mod read;
 mod render;
 mod reviews;
 mod routes;
-mod shim;
 mod rules;
 mod subresources;
 mod typed;
@@ -183,7 +182,8 @@ impl Server {
                 "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
                 "value": value, "description": description,
             });
-            let request = Request::new(crate::request::Method::Post, "/apis/scheduling.k8s.io/v1/priorityclasses");
+            let request =
+                Request::new(crate::request::Method::Post, "/apis/scheduling.k8s.io/v1/priorityclasses");
             let mut request = request.with_body("application/json", body.to_string());
             request.user_agent = "kube-apiserver".to_owned();
             self.handle(now, &request, &Told::default());
@@ -195,7 +195,8 @@ impl Server {
         let names = ["default", "kube-system", "kube-public", "kube-node-lease"];
         self.furnish_classes(now);
         for name in names {
-            let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let body =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             let request = Request::new(crate::request::Method::Post, "/api/v1/namespaces");
             let mut request = request.with_body("application/json", body.to_string());
             request.user_agent = "kube-apiserver".to_owned();

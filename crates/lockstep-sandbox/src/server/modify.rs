@@ -41,7 +41,12 @@ impl Turn<'_> {
     }
 
     /// Some kinds are created by whoever replaces what is not there.
-    pub(super) fn create_by_update(&mut self, target: &Target, mut object: Value, writes: Writes) -> Step<Arc<Value>> {
+    pub(super) fn create_by_update(
+        &mut self,
+        target: &Target,
+        mut object: Value,
+        writes: Writes,
+    ) -> Step<Arc<Value>> {
         let none = serde_json::json!({"metadata": {"uid": ""}});
         let uid = text(&object["metadata"]["uid"]);
         if !uid.is_empty() {
@@ -59,11 +64,14 @@ impl Turn<'_> {
         let wanted = target.name.as_deref().unwrap_or_default();
         let named = object["metadata"]["name"].as_str().unwrap_or_default();
         if named.is_empty() {
-            let why = format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+            let why = format!(
+                "the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+            );
             return Err(Refusal::bad_request(why).into());
         }
         if named != wanted {
-            let why = format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
+            let why =
+                format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
             return Err(Refusal::bad_request(why).into());
         }
         Ok(check_place(target, &object["metadata"])?)
@@ -242,7 +250,8 @@ pub(super) fn carry(live: &Value, object: &mut Value) {
             }
         }
     }
-    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace")) {
+    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace"))
+    {
         object["metadata"]["namespace"] = namespace.clone();
     }
 }

@@ -73,9 +73,11 @@ impl Turn<'_> {
         let query = &self.request.query;
         let said = |name: &str| query.get(name).is_some_and(|value| !value.is_empty());
         let cause = match sort {
-            Sort::Apply if !said("fieldManager") => {
-                Cause::new("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
-            }
+            Sort::Apply if !said("fieldManager") => Cause::new(
+                "FieldValueRequired",
+                "fieldManager",
+                "Required value: is required for apply patch",
+            ),
             Sort::Json | Sort::Merge | Sort::Strategic if query.says("force") => Cause::new(
                 "FieldValueForbidden",
                 "force",
@@ -93,7 +95,9 @@ impl Turn<'_> {
     fn patched(&self, target: &Target, sort: Sort, live: &Value, body: &Value) -> Result<Value, Refusal> {
         let undecodable = |wanted: &str, prefix: &str| {
             let found = typed::json_sort(body);
-            Refusal::bad_request(format!("{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"))
+            Refusal::bad_request(format!(
+                "{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"
+            ))
         };
         match sort {
             Sort::Json if !body.is_array() => {

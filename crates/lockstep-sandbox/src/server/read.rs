@@ -41,8 +41,10 @@ impl Choice {
         if self.fields.is_empty() {
             return true;
         }
-        let found: Vec<(&str, String)> = self.fields.keys().map(|key| (key, field(kind, object, key))).collect();
-        self.fields.holds(|key| found.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str()))
+        let found: Vec<(&str, String)> =
+            self.fields.keys().map(|key| (key, field(kind, object, key))).collect();
+        self.fields
+            .holds(|key| found.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str()))
     }
 
     pub fn is_everything(&self) -> bool {
@@ -71,7 +73,9 @@ fn check_field(kind: &Kind, catalogue: &Catalogue, field: &str) -> Result<(), Re
         return builtin::check_field(of, field).map_err(|unknown| Refusal::bad_request(unknown.to_string()));
     };
     let always = ["metadata.name", "metadata.namespace"];
-    if always.contains(&field) || version.selectable.iter().any(|known| known.trim_start_matches('.') == field) {
+    if always.contains(&field)
+        || version.selectable.iter().any(|known| known.trim_start_matches('.') == field)
+    {
         return Ok(());
     }
     Err(Refusal::bad_request(format!("field label not supported: {field}")))
@@ -283,10 +287,13 @@ fn check_list_options(query: &Query) -> Result<(), Refusal> {
                 ));
             }
             if query.get("continue").is_some_and(|token| !token.is_empty()) {
-                causes.push(forbidden("Forbidden: resourceVersionMatch is forbidden when continue is provided"));
+                causes.push(forbidden(
+                    "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                ));
             }
             if matching == "Exact" && revision == "0" {
-                let message = "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                let message =
+                    "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
                 causes.push(forbidden(message));
             }
         }

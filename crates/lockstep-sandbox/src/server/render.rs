@@ -82,7 +82,11 @@ impl Serialize for Items<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut items = to.serialize_seq(Some(self.0.items.len()))?;
         for item in &self.0.items {
-            if self.0.bare { items.serialize_element(&Bare(item))? } else { items.serialize_element(&**item)? }
+            if self.0.bare {
+                items.serialize_element(&Bare(item))?
+            } else {
+                items.serialize_element(&**item)?
+            }
         }
         items.end()
     }
@@ -182,9 +186,11 @@ impl Format {
             let shown = match (says("as"), says("v"), says("g")) {
                 (None, ..) => As::Objects,
                 (Some("Table"), Some("v1"), Some("meta.k8s.io")) => As::Table,
-                (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("v1"), Some("meta.k8s.io")) => {
-                    As::Metadata
-                }
+                (
+                    Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                    Some("v1"),
+                    Some("meta.k8s.io"),
+                ) => As::Metadata,
                 _ => continue,
             };
             return Ok(Self { shown, yaml });

@@ -88,7 +88,8 @@ impl Turn<'_> {
     fn other_page(&mut self, path: &str) -> Response {
         match path {
             "" => {
-                let paths = json!(["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]);
+                let paths =
+                    json!(["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]);
                 Response::new(200, Body::Made(json!({"paths": paths})))
             }
             "version" => Response::new(200, Body::Made(version())),

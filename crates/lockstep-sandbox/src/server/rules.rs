@@ -229,9 +229,8 @@ impl Turn<'_> {
         };
         let mut fields = Fields::default();
         for path in names {
-            let place = path
-                .iter()
-                .fold(&mut fields, |fields, name| fields.at(crate::fields::Element::field(name)));
+            let place =
+                path.iter().fold(&mut fields, |fields, name| fields.at(crate::fields::Element::field(name)));
             place.set_member();
         }
         fields

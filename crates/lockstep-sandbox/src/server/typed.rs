@@ -23,7 +23,8 @@ pub(crate) fn json_sort(value: &Value) -> &'static str {
 pub(crate) fn go_map(value: &Value) -> String {
     match value {
         Value::Object(map) => {
-            let pairs: Vec<String> = map.iter().map(|(key, value)| format!("{key}:{}", go_map(value))).collect();
+            let pairs: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", go_map(value))).collect();
             format!("map[{}]", pairs.join(" "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(go_map).collect::<Vec<_>>().join(" ")),
@@ -61,7 +62,9 @@ fn walk(path: &str, value: &Value, shape: &Shape, shapes: &Shapes, found: &mut V
         (Shape::Map(_), other) => wrong(format!("expected map, got {}", go_value(other))),
         (Shape::List(list), Value::Array(items)) => walk_items(path, items, list, shapes, found),
         (Shape::List(_), other) => wrong(format!("expected list, got {}", go_value(other))),
-        (Shape::Text, Value::String(_)) | (Shape::Number, Value::Number(_)) | (Shape::Truth, Value::Bool(_)) => {}
+        (Shape::Text, Value::String(_))
+        | (Shape::Number, Value::Number(_))
+        | (Shape::Truth, Value::Bool(_)) => {}
         (Shape::Text, other) => {
             wrong(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_literal(other)));
         }
@@ -96,7 +99,9 @@ fn walk_items(path: &str, items: &[Value], list: &ListShape, shapes: &Shapes, fo
 /// Why an item cannot be known again.
 fn unknown(list: &ListShape, item: &Value) -> String {
     match (&list.kind, item) {
-        (ListKind::Map(_), Value::Null) => "associative list with keys may not have a null element".to_owned(),
+        (ListKind::Map(_), Value::Null) => {
+            "associative list with keys may not have a null element".to_owned()
+        }
         (ListKind::Map(keys), Value::Object(_)) => {
             let keys: Vec<String> = keys.iter().map(|(key, _)| format!("{key:?}")).collect();
             format!(

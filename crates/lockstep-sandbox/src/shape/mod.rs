@@ -76,7 +76,12 @@ pub struct Shapes(BTreeMap<Arc<str>, Shape>);
 impl Shapes {
     /// Reads the schemas of an OpenAPI document, by name.
     pub fn read(schemas: &Map<String, Value>) -> Self {
-        Self(schemas.iter().map(|(name, schema)| (Arc::from(name.as_str()), Shape::read_among(schema, schemas))).collect())
+        Self(
+            schemas
+                .iter()
+                .map(|(name, schema)| (Arc::from(name.as_str()), Shape::read_among(schema, schemas)))
+                .collect(),
+        )
     }
 
     /// The shape itself, where one is only named.

@@ -46,7 +46,9 @@ fn reference(schema: &Value) -> Option<&str> {
 fn map(schema: &Value, others: &Map<String, Value>) -> Shape {
     let properties = schema.get("properties").and_then(Value::as_object);
     let fields: BTreeMap<String, Shape> = properties
-        .map(|all| all.iter().map(|(name, schema)| (name.clone(), Shape::read_among(schema, others))).collect())
+        .map(|all| {
+            all.iter().map(|(name, schema)| (name.clone(), Shape::read_among(schema, others))).collect()
+        })
         .unwrap_or_default();
     let values = schema.get("additionalProperties").filter(|values| values.is_object());
     let atomic = schema.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic");

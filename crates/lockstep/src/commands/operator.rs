@@ -105,6 +105,7 @@ impl OperatorArgs {
             election,
             health: self.health_address,
             webhook: self.webhook(),
+            ..OperatorOptions::default()
         }
     }
 }

@@ -6,7 +6,8 @@ mod workload;
 
 use serde_json::{Value, json};
 
-use super::access::{at, default, default_empty, drop_field, has, int, list_mut, made, put, text};
+use super::access::{at, default, default_empty, drop_field, has, int, list, list_mut, made, put, text};
+use super::base64;
 use super::quantity::Quantity;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -46,6 +47,15 @@ fn namespace(object: &mut Value) {
 }
 
 fn node(object: &mut Value) {
+    // The one range and the list of ranges say the same.
+    let spec = made(object, "spec");
+    let one = text(spec, "podCIDR").to_owned();
+    let first = list(spec, "podCIDRs").first().and_then(Value::as_str).map(str::to_owned);
+    match first {
+        Some(first) if one.is_empty() => put(spec, "podCIDR", first),
+        first if !one.is_empty() && first.as_deref() != Some(&one) => put(spec, "podCIDRs", json!([one])),
+        _ => {}
+    }
     let status = made(object, "status");
     if !has(status, "allocatable") && has(status, "capacity") {
         let capacity = at(status, &["capacity"]).clone();
@@ -72,23 +82,9 @@ fn secret(object: &mut Value) {
     drop_field(object, "stringData");
     for (key, value) in texts {
         if let Some(text) = value.as_str() {
-            put(made(object, "data"), &key, base64(text.as_bytes()));
+            put(made(object, "data"), &key, base64::encode(text.as_bytes()));
         }
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut written = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(chunk.get(place).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63];
-            written.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    written
 }
 
 fn service(object: &mut Value) {
@@ -150,20 +146,6 @@ fn webhooks(object: &mut Value, mutating: bool) {
         }
         for rule in list_mut(webhook, "rules") {
             default(rule, "scope", "*");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn bytes_in_base_64() {
-        for (bytes, written) in
-            [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")]
-        {
-            assert_eq!(base64(bytes.as_bytes()), written);
         }
     }
 }

@@ -53,6 +53,8 @@ pub(super) fn stateful_set(object: &mut Value) {
     default(spec, "revisionHistoryLimit", 10);
     template(spec);
     for claim in list_mut(spec, "volumeClaimTemplates") {
+        put(claim, "apiVersion", "v1");
+        put(claim, "kind", "PersistentVolumeClaim");
         default_empty(made(claim, "status"), "phase", "Pending");
         default(made(claim, "spec"), "volumeMode", "Filesystem");
     }

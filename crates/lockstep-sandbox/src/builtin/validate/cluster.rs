@@ -1,24 +1,29 @@
 //! What is wrong with nodes and namespaces.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
+use super::meta;
 use super::placement::EFFECTS;
 use super::resources::amount_of;
 use crate::builtin::access::{at, entries, has, list, text, texts};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, label_value, qualified};
-use crate::builtin::metadata::{validate_metadata, validate_metadata_update};
 
 /// A node, whenever it is written.
 pub(super) fn node(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), false, NameRule::Subdomain, causes);
+    meta::create(object, false, NameRule::Subdomain, causes);
     taints(object, causes);
     amounts(object, causes);
+    for (place, range) in texts(at(object, &["spec"]), "podCIDRs").into_iter().enumerate() {
+        address_range(range, &At::new("spec").child("podCIDRs").index(place), causes);
+    }
 }
 
 /// A node, or its status, that is updated.
 pub(super) fn node_update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     amounts(new, causes);
     let addresses = list(at(new, &["status"]), "addresses");
     for (place, address) in addresses.iter().enumerate() {
@@ -44,6 +49,21 @@ pub(super) fn node_update(new: &Value, old: &Value, causes: &mut Causes) {
         causes.invalid(&here.child("providerID"), &Value::Null, &why);
     }
     taints(new, causes);
+}
+
+/// A range of addresses.
+pub(super) fn address_range(range: &str, here: &At, causes: &mut Causes) {
+    let read = range.split_once('/').and_then(|(address, bits)| {
+        let most = match address.parse().ok()? {
+            IpAddr::V4(_) => 32,
+            IpAddr::V6(_) => 128,
+        };
+        bits.parse::<u8>().ok().filter(|bits| *bits <= most)
+    });
+    if read.is_none() {
+        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        causes.invalid(here, &Value::from(range), why);
+    }
 }
 
 fn taints(object: &Value, causes: &mut Causes) {
@@ -83,13 +103,13 @@ fn amounts(object: &Value, causes: &mut Causes) {
 
 /// A namespace, whenever it is written.
 pub(super) fn namespace(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), false, NameRule::Label, causes);
+    meta::create(object, false, NameRule::Label, causes);
     finalizers(object, |here, _| here, causes);
 }
 
 /// The finalizers of a namespace, when they are updated.
 pub(super) fn namespace_finalize(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     finalizers(new, |here, place| here.index(place), causes);
 }
 
@@ -97,17 +117,13 @@ fn finalizers(object: &Value, at_place: impl Fn(At, usize) -> At, causes: &mut C
     for (place, finalizer) in texts(at(object, &["spec"]), "finalizers").into_iter().enumerate() {
         let here = at_place(At::new("spec").child("finalizers"), place);
         causes.invalid_each(&here, finalizer, qualified(finalizer));
-        let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer);
-        if !finalizer.contains('/') && !standard {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.invalid(&here, &Value::from(finalizer), why);
-        }
+        meta::known_finalizer(finalizer, &here, causes);
     }
 }
 
 /// The status of a namespace.
 pub(super) fn namespace_status(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let phase = text(at(new, &["status"]), "phase");
     let (wanted, is) = match has(at(new, &["metadata"]), "deletionTimestamp") {
         false => ("Active", "empty"),

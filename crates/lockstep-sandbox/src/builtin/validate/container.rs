@@ -176,23 +176,16 @@ fn lifecycle(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut Causes) {
             );
         }
     }
-    if has(lifecycle, "stopSignal") && !has(pod.spec, "os") {
-        causes
-            .forbidden(&here.child("stopSignal"), "may not be set for containers with empty `spec.os.name`");
-    }
 }
 
 fn restarts(container: &Value, here: &At, causes: &mut Causes) {
     let rules = list(container, "restartPolicyRules");
-    if !has(container, "restartPolicy") {
-        if !rules.is_empty() {
-            let why = "must specify restartPolicy when restart rules are used";
-            causes.required(&here.child("restartPolicy"), why);
-        }
-        return;
+    if !has(container, "restartPolicy") && !rules.is_empty() {
+        let why = "must specify restartPolicy when restart rules are used";
+        causes.required(&here.child("restartPolicy"), why);
     }
     let policy = text(container, "restartPolicy");
-    if !RESTARTS.contains(&policy) {
+    if has(container, "restartPolicy") && !RESTARTS.contains(&policy) {
         causes.unsupported(&here.child("restartPolicy"), &Value::from(policy), &RESTARTS);
     }
     for (place, rule) in rules.iter().enumerate() {

@@ -1,22 +1,21 @@
 //! What is wrong with the kinds that hold a little data: ConfigMaps, Secrets, leases, revisions, priorities, budgets.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::meta;
 use super::workload::{not_above_all, number_or_percent};
 use crate::builtin::access::{at, entries, flag, has, int, list, same, text};
+use crate::builtin::base64;
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, condition_reason, config_key, qualified};
 use crate::builtin::metadata::{selector, validate_metadata, validate_metadata_update};
+use crate::builtin::wire::shown;
 
 /// The data of a ConfigMap or a Secret.
 const MOST: usize = 1024 * 1024;
 
 fn metadata(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), true, NameRule::Subdomain, causes);
-}
-
-fn metadata_update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::create(object, true, NameRule::Subdomain, causes);
 }
 
 /// How many bytes stand in base 64.
@@ -47,7 +46,7 @@ pub(super) fn config_map(object: &Value, causes: &mut Causes) {
 
 /// One that is updated.
 pub(super) fn config_map_update(new: &Value, old: &Value, causes: &mut Causes) {
-    metadata_update(new, old, causes);
+    meta::update(new, old, causes);
     immutable(new, old, &["data", "binaryData"], causes);
     config_map(new, causes);
 }
@@ -90,8 +89,10 @@ pub(super) fn secret(object: &Value, causes: &mut Causes) {
                 causes.required(&At::new("metadata").child("annotations").key(key), "");
             }
         }
-        "kubernetes.io/dockercfg" => need(&[".dockercfg"]),
-        "kubernetes.io/dockerconfigjson" => need(&[".dockerconfigjson"]),
+        "kubernetes.io/dockercfg" if !has(data, ".dockercfg") => need(&[".dockercfg"]),
+        "kubernetes.io/dockercfg" => json(data, ".dockercfg", &here, causes),
+        "kubernetes.io/dockerconfigjson" if !has(data, ".dockerconfigjson") => need(&[".dockerconfigjson"]),
+        "kubernetes.io/dockerconfigjson" => json(data, ".dockerconfigjson", &here, causes),
         "kubernetes.io/basic-auth" if !has(data, "username") && !has(data, "password") => {
             need(&["username", "password"]);
         }
@@ -101,23 +102,36 @@ pub(super) fn secret(object: &Value, causes: &mut Causes) {
     }
 }
 
+/// Keys of registries are JSON. Only what cannot even begin JSON is told as a real API server does.
+fn json(data: &Value, key: &str, here: &At, causes: &mut Causes) {
+    let bytes = base64::decode(text(data, key));
+    let Err(wrong) = serde_json::from_slice::<Map<String, Value>>(&bytes) else { return };
+    let begins = |byte: &u8| b"{[-tfn\"0123456789".contains(byte);
+    let why = match bytes.first() {
+        None => "unexpected end of JSON input".to_owned(),
+        Some(first) if begins(first) => wrong.to_string(),
+        Some(first) => format!("invalid character '{}' looking for beginning of value", char::from(*first)),
+    };
+    causes.invalid(&here.key(key), &Value::from("<secret contents redacted>"), &why);
+}
+
 /// One that is updated.
 pub(super) fn secret_update(new: &Value, old: &Value, causes: &mut Causes) {
-    metadata_update(new, old, causes);
+    meta::update(new, old, causes);
     causes.immutable(&At::new("type"), at(new, &["type"]), at(old, &["type"]));
     immutable(new, old, &["data"], causes);
     secret(new, causes);
 }
 
-/// A Lease.
+/// A Lease. Its finalizers may bear any name.
 pub(super) fn lease(object: &Value, causes: &mut Causes) {
-    metadata(object, causes);
+    validate_metadata(at(object, &["metadata"]), true, NameRule::Subdomain, causes);
     lease_spec(object, causes);
 }
 
 /// One that is updated.
 pub(super) fn lease_update(new: &Value, old: &Value, causes: &mut Causes) {
-    metadata_update(new, old, causes);
+    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
     lease_spec(new, causes);
 }
 
@@ -142,7 +156,7 @@ pub(super) fn revision(object: &Value, causes: &mut Causes) {
 
 /// One that is updated.
 pub(super) fn revision_update(new: &Value, old: &Value, causes: &mut Causes) {
-    metadata_update(new, old, causes);
+    meta::update(new, old, causes);
     metadata(new, causes);
     causes.not_negative(&At::new("revision"), int(new, "revision"));
     let (now, before) = (at(new, &["data"]), at(old, &["data"]));
@@ -154,7 +168,7 @@ pub(super) fn revision_update(new: &Value, old: &Value, causes: &mut Causes) {
 /// A PriorityClass.
 pub(super) fn priority_class(object: &Value, causes: &mut Causes) {
     let metadata = at(object, &["metadata"]);
-    validate_metadata(metadata, false, NameRule::Subdomain, causes);
+    meta::create(object, false, NameRule::Subdomain, causes);
     let (name, value) = (text(metadata, "name"), int(object, "value").unwrap_or_default());
     let system = [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
     if name.starts_with("system-") {
@@ -181,7 +195,7 @@ pub(super) fn priority_class(object: &Value, causes: &mut Causes) {
 
 /// One that is updated.
 pub(super) fn priority_class_update(new: &Value, old: &Value, causes: &mut Causes) {
-    metadata_update(new, old, causes);
+    meta::update(new, old, causes);
     if int(new, "value") != int(old, "value") {
         causes.forbidden(&At::new("value"), "may not be changed in an update.");
     }
@@ -215,7 +229,7 @@ pub(super) fn budget(object: &Value, causes: &mut Causes) {
 fn shown_budget(spec: &Value) -> String {
     let selector = match at(spec, &["selector"]) {
         Value::Null => "null".to_owned(),
-        selector => crate::builtin::metadata::shown_selector(selector),
+        selector => shown("meta/v1.LabelSelector", selector),
     };
     let policy = match text(spec, "unhealthyPodEvictionPolicy") {
         "" => "null".to_owned(),

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::meta;
 use crate::builtin::access::{at, has, int, same, text};
 use crate::builtin::causes::{At, Causes};
 use crate::builtin::formats::{NameRule, qualified};
-use crate::builtin::metadata::{validate_metadata, validate_metadata_update};
 
 /// An event that is created through one of the two groups.
 pub(super) fn create(group: &str, event: &Value, causes: &mut Causes) {
@@ -13,7 +13,7 @@ pub(super) fn create(group: &str, event: &Value, causes: &mut Causes) {
     if group.is_empty() {
         return;
     }
-    validate_metadata(at(event, &["metadata"]), true, NameRule::Subdomain, causes);
+    meta::create(event, true, NameRule::Subdomain, causes);
     series(event, causes);
     let nothing = Value::from("");
     if !has(event, "eventTime") {
@@ -41,7 +41,7 @@ pub(super) fn update(group: &str, new: &Value, old: &Value, causes: &mut Causes)
     if group.is_empty() {
         return;
     }
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     if !same(at(new, &["series"]), at(old, &["series"])) {
         series(new, causes);
     }

@@ -2,21 +2,23 @@
 
 use serde_json::Value;
 
+use super::meta;
 use crate::builtin::access::{at, has, int, same, text};
 use crate::builtin::causes::{At, Causes};
-use crate::builtin::formats::{NameRule, subdomain};
-use crate::builtin::metadata::{validate_metadata, validate_metadata_update};
+use crate::builtin::formats::{NameRule, label, subdomain};
 
 /// One that is created.
 pub(super) fn create(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), true, NameRule::Subdomain, causes);
+    meta::create(object, true, NameRule::Subdomain, causes);
     let (spec, here) = (at(object, &["spec"]), At::new("spec"));
     if has(spec, "workloadRef") {
         for field in ["workloadName", "templateName"] {
             let (name, here) =
                 (text(at(spec, &["workloadRef"]), field), here.child("workloadRef").child(field));
-            if name.is_empty() {
-                causes.required(&here, "");
+            match (name, field) {
+                ("", _) => causes.required(&here, ""),
+                (name, "workloadName") => causes.invalid_each(&here, name, subdomain(name)),
+                (name, _) => causes.invalid_each(&here, name, label(name)),
             }
         }
     }
@@ -39,7 +41,7 @@ pub(super) fn create(object: &Value, causes: &mut Causes) {
 
 /// One that is updated: only the size of a gang may change.
 pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let here = At::new("spec");
     let (now, before) = (at(new, &["spec"]), at(old, &["spec"]));
     let fixed = |field: &str, causes: &mut Causes| {
@@ -77,7 +79,7 @@ fn one_of(of: &Value, known: [&str; 2], here: &At, causes: &mut Causes) {
         0 => causes.invalid(here, &Value::from(""), &format!("must specify one of: {all}")),
         1 => {}
         _ => {
-            let said = said.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            let said = said.join(", ");
             let why = format!("must specify exactly one of: {all}");
             causes.invalid(here, &Value::from(format!("{{{said}}}")), &why);
         }

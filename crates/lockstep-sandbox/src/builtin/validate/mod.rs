@@ -7,6 +7,7 @@ mod diff;
 mod env;
 mod event;
 mod group;
+mod meta;
 mod placement;
 mod pod;
 mod pod_update;
@@ -22,9 +23,9 @@ mod workload;
 use serde_json::Value;
 
 use super::GroupKind;
-use super::access::{at, texts};
+use super::access::{at, text};
 use super::causes::{At, Causes};
-use super::formats::NameRule;
+use super::formats::{NameRule, subdomain};
 use super::metadata::{validate_common_update, validate_metadata, validate_metadata_update};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -44,6 +45,7 @@ pub(super) fn create(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
         ("", "ConfigMap") => data::config_map(object, causes),
         ("", "Secret") => data::secret(object, causes),
         ("" | "events.k8s.io", "Event") => event::create(of.0, object, causes),
+        ("", "ServiceAccount") => meta::create(object, true, NameRule::Subdomain, causes),
         ("apps", "ControllerRevision") => data::revision(object, causes),
         ("apps", kind) => workload::create(kind, object, causes),
         ("policy", "PodDisruptionBudget") => data::budget(object, causes),
@@ -54,7 +56,6 @@ pub(super) fn create(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
         ("admissionregistration.k8s.io", _) => webhook::configuration(object, causes),
         _ => validate_metadata(at(object, &["metadata"]), namespaced(of), NameRule::Subdomain, causes),
     }
-    finalizers(of, object, causes);
     // Kinds that do not look at metadata get a look that all get.
     if causes.is_empty() {
         validate_metadata(at(object, &["metadata"]), namespaced(of), NameRule::Segment, causes);
@@ -73,14 +74,14 @@ pub(super) fn update(of: GroupKind<'_>, new: &Value, old: &Value, causes: &mut C
         }
         ("", "Namespace") => {
             cluster::namespace(new, causes);
-            validate_metadata_update(metadata(new), metadata(old), causes);
+            meta::update(new, old, causes);
         }
         ("", "Service") => service::update(new, old, causes),
         ("", "ConfigMap") => data::config_map_update(new, old, causes),
         ("", "Secret") => data::secret_update(new, old, causes),
         ("", "ServiceAccount") => {
-            validate_metadata_update(metadata(new), metadata(old), causes);
-            validate_metadata(metadata(new), true, NameRule::Subdomain, causes);
+            meta::update(new, old, causes);
+            meta::create(new, true, NameRule::Subdomain, causes);
         }
         ("" | "events.k8s.io", "Event") => event::update(of.0, new, old, causes),
         ("apps", "ControllerRevision") => data::revision_update(new, old, causes),
@@ -93,22 +94,6 @@ pub(super) fn update(of: GroupKind<'_>, new: &Value, old: &Value, causes: &mut C
         ("admissionregistration.k8s.io", _) => webhook::configuration(new, causes),
         _ => validate_metadata_update(metadata(new), metadata(old), causes),
     }
-    finalizers(of, new, causes);
-}
-
-/// Finalizers of the oldest kinds are the well-known ones, or say whose they are.
-fn finalizers(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
-    const KNOWN: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
-    if !matches!(of.0, "" | "apps" | RBAC | "scheduling.k8s.io") || of.1 == "Event" {
-        return;
-    }
-    let here = At::new("metadata").child("finalizers");
-    for (place, finalizer) in texts(at(object, &["metadata"]), "finalizers").into_iter().enumerate() {
-        if !finalizer.contains('/') && !KNOWN.contains(&finalizer) {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.invalid_after_metadata(&here.index(place), finalizer, why);
-        }
-    }
 }
 
 /// What is wrong with an object whose status is updated.
@@ -119,9 +104,25 @@ pub(super) fn update_status(of: GroupKind<'_>, new: &Value, old: &Value, causes:
         ("", "Pod") => pod_update::update_status(new, old, causes),
         ("", "Node") => cluster::node_update(new, old, causes),
         ("", "Namespace") => cluster::namespace_status(new, old, causes),
+        ("", "Service") => service::update_status(new, old, causes),
         ("apps", kind) => workload::update_status(kind, new, old, causes),
         ("policy", "PodDisruptionBudget") => data::budget_status(new, causes),
-        _ => validate_metadata_update(metadata(new), metadata(old), causes),
+        _ => meta::update(new, old, causes),
+    }
+}
+
+/// What is wrong with the binding of a pod.
+pub(super) fn binding(binding: &Value, causes: &mut Causes) {
+    let (target, here) = (at(binding, &["target"]), At::new("target"));
+    let (kind, name) = (text(target, "kind"), text(target, "name"));
+    let node = matches!(kind, "" | "Node");
+    if !node {
+        causes.unsupported(&here.child("kind"), &Value::from(kind), &["Node", "<empty>"]);
+    }
+    if name.is_empty() {
+        causes.required(&here.child("name"), "");
+    } else if node {
+        causes.invalid_each(&here.child("name"), name, subdomain(name));
     }
 }
 

@@ -5,11 +5,13 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::container::{containers, images_trimmed, init_containers};
+use super::meta;
 use super::{placement, resources, security, volumes};
 use crate::builtin::access::{at, flag, has, int, list, text, texts};
 use crate::builtin::causes::{At, Causes};
 use crate::builtin::formats::{NameRule, between, label, loose_subdomain, qualified, subdomain};
-use crate::builtin::metadata::{annotations, labels, validate_metadata};
+use crate::builtin::metadata::{annotations, labels};
+use crate::builtin::wire::inner_shown;
 
 const DNS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
@@ -37,7 +39,7 @@ pub(super) fn create(object: &Value, causes: &mut Causes) {
 /// What is looked at whenever a pod is written.
 pub(super) fn metadata_and_spec(object: &Value, causes: &mut Causes) {
     let metadata = at(object, &["metadata"]);
-    validate_metadata(metadata, true, NameRule::Subdomain, causes);
+    meta::create(object, true, NameRule::Subdomain, causes);
     let (spec, here) = (at(object, &["spec"]), At::new("spec"));
     own_annotations(metadata, spec, &At::new("metadata").child("annotations"), causes);
     pod_spec(spec, true, &here, causes);
@@ -114,10 +116,44 @@ fn pod_spec(spec: &Value, is_pod: bool, here: &At, causes: &mut Causes) {
     dns(spec, &here.child("dnsConfig"), causes);
     gates(spec, here, causes);
     placement::spread(spec, &here.child("topologySpreadConstraints"), causes);
+    if at(spec, &["hostUsers"]) == &Value::Bool(false) {
+        // A real one calls them like this.
+        for (field, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")]
+        {
+            if flag(spec, field) {
+                causes.forbidden(&here.child(shown), "when `hostUsers` is false");
+            }
+        }
+    }
     names(spec, here, causes);
     placement::tolerations(spec, &here.child("tolerations"), causes);
     aliases(spec, &here.child("hostAliases"), causes);
     classes(spec, here, causes);
+    files(spec, here, causes);
+}
+
+/// Files that variables are read from lie in volumes that are made for the pod.
+fn files(spec: &Value, here: &At, causes: &mut Causes) {
+    for field in ["initContainers", "containers"] {
+        for (place, container) in list(spec, field).iter().enumerate() {
+            let here = here.child(field).index(place).child("env");
+            for (number, variable) in list(container, "env").iter().enumerate() {
+                let here = here.index(number).child("valueFrom").child("fileKeyRef").child("volumeName");
+                let file = at(variable, &["valueFrom", "fileKeyRef"]);
+                if !file.is_null() {
+                    file_volume(spec, text(file, "volumeName"), &here, causes);
+                }
+            }
+        }
+    }
+}
+
+fn file_volume(spec: &Value, name: &str, here: &At, causes: &mut Causes) {
+    match list(spec, "volumes").iter().find(|volume| text(volume, "name") == name) {
+        None => causes.not_found(here, &Value::from(name)),
+        Some(volume) if has(volume, "emptyDir") => {}
+        Some(_) => causes.invalid(here, &Value::from(name), "referenced volume must be of type emptyDir"),
+    }
 }
 
 fn claims(spec: &Value, here: &At, causes: &mut Causes) {
@@ -132,6 +168,20 @@ fn claims(spec: &Value, here: &At, causes: &mut Causes) {
         } else {
             causes.invalid_each(&here.child("name"), name, label(name));
             seen.push(name);
+        }
+        let fields = ["resourceClaimName", "resourceClaimTemplateName"];
+        let said: Vec<&str> = fields.into_iter().filter(|field| has(claim, field)).collect();
+        let why = match said.len() {
+            0 => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            2 => "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
+            _ => "",
+        };
+        if !why.is_empty() {
+            causes.invalid_shown(&here, &inner_shown("PodResourceClaim", claim), why);
+        }
+        for field in said {
+            let name = text(claim, field);
+            causes.invalid_each(&here.child(field), name, subdomain(name));
         }
     }
 }
@@ -278,7 +328,8 @@ fn classes(spec: &Value, here: &At, causes: &mut Causes) {
     }
     if has(spec, "os") {
         let name = text(at(spec, &["os"]), "name");
-        causes.one_of(&here.child("os").child("name"), name, &["linux", "windows"]);
+        causes.one_of(&here.child("os"), name, &["linux", "windows"]);
+        security::for_system(spec, here, causes);
     }
     if has(spec, "schedulingGroup") {
         let (group, here) =

@@ -1,13 +1,16 @@
 //! What is wrong with changes of pods: almost nothing of a pod may change once it is there.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
+use super::meta;
 use super::placement::tolerations;
 use super::pod::{address, metadata_and_spec, own_annotations};
 use crate::builtin::access::{at, drop_field, has, int, keep, list, list_mut, made, same, text};
-use crate::builtin::causes::{At, Causes};
+use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{between, qualified, subdomain};
-use crate::builtin::metadata::validate_metadata_update;
+use crate::builtin::wire::inner_shown;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -17,7 +20,7 @@ const CHANGEABLE: &str = "pod updates may not change fields other than `spec.con
 
 /// A pod that is updated.
 pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     metadata_and_spec(new, causes);
     annotation_changes(new, old, causes);
     let here = At::new("spec");
@@ -156,7 +159,8 @@ fn node_affinity(now: &Value, before: &Value, here: &At, causes: &mut Causes) {
     let here = here.child(REQUIRED).child("nodeSelectorTerms");
     if !before.is_empty() && now.len() != before.len() {
         let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        causes.invalid(&here, &Value::from(now), why);
+        let shown: Vec<String> = now.iter().map(|term| inner_shown("NodeSelectorTerm", term)).collect();
+        causes.invalid_shown(&here, &format!("[{}]", shown.join(",")), why);
         return;
     }
     let grown = |now: &[Value], before: &[Value]| now.len() >= before.len() && now[..before.len()] == *before;
@@ -167,7 +171,7 @@ fn node_affinity(now: &Value, before: &Value, here: &At, causes: &mut Causes) {
         let fine = parts.iter().all(|part| grown(list(now, part), list(before, part)));
         if !fine || empty && more {
             let why = "only additions are allowed (no mutations or deletions)";
-            causes.invalid(&here.index(place), now, why);
+            causes.invalid_shown(&here.index(place), &inner_shown("NodeSelectorTerm", now), why);
         }
     }
 }
@@ -187,7 +191,7 @@ fn annotation_changes(new: &Value, old: &Value, causes: &mut Causes) {
 
 /// A pod whose status is updated.
 pub(super) fn update_status(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     annotation_changes(new, old, causes);
     let here = At::new("status");
     let (spec, was) = (at(old, &["spec"]), at(old, &["status"]));
@@ -275,17 +279,27 @@ fn addresses(status: &Value, one: &str, several: &str, here: &At, causes: &mut C
     let all = list(status, several);
     let first = all.first().map(|first| text(first, "ip"));
     let here = here.child(several);
-    if one == "hostIP" {
-        if let Some(first) = first.filter(|first| *first != text(status, one)) {
-            causes.invalid(&here.index(0).child("ip"), &Value::from(first), "must be equal to `hostIP`");
-        }
+    if let Some(first) = first.filter(|first| one == "hostIP" && *first != text(status, one)) {
+        causes.invalid(&here.index(0).child("ip"), &Value::from(first), "must be equal to `hostIP`");
     }
     for (place, of) in all.iter().enumerate() {
         address(text(of, "ip"), &here.index(place), causes);
     }
-    let sixes = all.iter().filter(|of| text(of, "ip").contains(':')).count();
-    if all.len() > 2 || all.len() == 2 && sixes != 1 {
+    if all.len() < 2 {
+        return;
+    }
+    let read: Vec<Option<IpAddr>> = all.iter().map(|of| text(of, "ip").parse().ok()).collect();
+    if let Some(place) = read.iter().position(Option::is_none) {
+        let wrong = text(&all[place], "ip");
+        let why = format!("failed to check for dual stack with error:invalid IP[{place}]: {wrong}");
+        causes.internal(&here, &why);
+    }
+    let of_six = |address: &&Option<IpAddr>| matches!(address, Some(IpAddr::V6(_)));
+    if all.len() > 2 || read.contains(&None) || read.iter().filter(of_six).count() != 1 {
+        // A real one shows its own type here.
+        let shown: Vec<String> =
+            all.iter().map(|of| format!("{{\"IP\":{}}}", quoted(text(of, "ip")))).collect();
         let why = "may specify no more than one IP for each IP family";
-        causes.invalid(&here, at(status, &[several]), why);
+        causes.invalid_shown(&here, &format!("[{}]", shown.join(",")), why);
     }
 }

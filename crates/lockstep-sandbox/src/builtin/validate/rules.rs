@@ -2,17 +2,18 @@
 
 use serde_json::Value;
 
+use super::meta;
 use crate::builtin::access::{at, list, text};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, segment, subdomain};
-use crate::builtin::metadata::{selector, validate_metadata, validate_metadata_update};
+use crate::builtin::metadata::selector;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A role or a binding that is created.
 pub(super) fn create(kind: &str, object: &Value, causes: &mut Causes) {
     let namespaced = !kind.starts_with("Cluster");
-    validate_metadata(at(object, &["metadata"]), namespaced, NameRule::Segment, causes);
+    meta::create(object, namespaced, NameRule::Segment, causes);
     if kind.ends_with("Binding") {
         binding(object, namespaced, causes);
     } else {
@@ -23,7 +24,7 @@ pub(super) fn create(kind: &str, object: &Value, causes: &mut Causes) {
 /// One that is updated.
 pub(super) fn update(kind: &str, new: &Value, old: &Value, causes: &mut Causes) {
     create(kind, new, causes);
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let (now, before) = (at(new, &["roleRef"]), at(old, &["roleRef"]));
     if kind.ends_with("Binding") && now != before {
         // A real one shows its own type here.

@@ -4,25 +4,26 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::meta;
 use super::pod::address;
 use super::probe::number_or_name;
 use crate::builtin::access::{at, has, int, list, text, texts};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, label, port, qualified, subdomain};
-use crate::builtin::metadata::{labels, validate_metadata, validate_metadata_update};
+use crate::builtin::metadata::labels;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 /// One that is created.
 pub(super) fn create(object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), true, NameRule::Label, causes);
+    meta::create(object, true, NameRule::Label, causes);
     spec(at(object, &["spec"]), causes);
 }
 
 /// One that is updated.
 pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let (new, old) = (at(new, &["spec"]), at(old, &["spec"]));
     addresses_stay(new, old, causes);
     let class = At::new("spec").child("loadBalancerClass");
@@ -32,6 +33,43 @@ pub(super) fn update(new: &Value, old: &Value, causes: &mut Causes) {
     }
     load_balancer_class(new, causes);
     spec(new, causes);
+}
+
+/// The status of one.
+pub(super) fn update_status(new: &Value, old: &Value, causes: &mut Causes) {
+    meta::update(new, old, causes);
+    let here = At::new("status").child("loadBalancer").child("ingress");
+    let all = list(at(new, &["status", "loadBalancer"]), "ingress");
+    if text(at(new, &["spec"]), "type") != "LoadBalancer" {
+        if !all.is_empty() {
+            causes.forbidden(&here, "may only be used when `spec.type` is 'LoadBalancer'");
+        }
+        return;
+    }
+    for (place, ingress) in all.iter().enumerate() {
+        let here = here.index(place);
+        let (of, name, mode) = (text(ingress, "ip"), text(ingress, "hostname"), text(ingress, "ipMode"));
+        if !of.is_empty() {
+            address(of, &here.child("ip"), causes);
+        }
+        match (has(ingress, "ipMode"), of.is_empty()) {
+            (false, false) => causes.required(&here.child("ipMode"), "must be specified when `ip` is set"),
+            (true, true) => {
+                causes.forbidden(&here.child("ipMode"), "may not be specified when `ip` is not set")
+            }
+            (true, false) if !["Proxy", "VIP"].contains(&mode) => {
+                causes.unsupported(&here.child("ipMode"), &Value::from(mode), &["Proxy", "VIP"]);
+            }
+            _ => {}
+        }
+        if !name.is_empty() {
+            causes.invalid_each(&here.child("hostname"), name, subdomain(name));
+            if name.parse::<IpAddr>().is_ok() {
+                let why = "must be a DNS name, not an IP address";
+                causes.invalid(&here.child("hostname"), &Value::from(name), why);
+            }
+        }
+    }
 }
 
 fn headless(spec: &Value) -> bool {
@@ -85,6 +123,7 @@ fn spec(spec: &Value, causes: &mut Causes) {
     }
     causes.one_of(&here.child("type"), sort, &TYPES);
     repeated_ports(spec, &here.child("ports"), causes);
+    source_ranges(spec, &here.child("LoadBalancerSourceRanges"), causes);
     if has(spec, "allocateLoadBalancerNodePorts") && sort != "LoadBalancer" {
         let here = here.child("allocateLoadBalancerNodePorts");
         causes.forbidden(&here, "may only be used when `type` is 'LoadBalancer'");
@@ -248,6 +287,11 @@ fn traffic(spec: &Value, here: &At, causes: &mut Causes) {
     } else if !policy.is_empty() {
         causes.invalid(&place, &Value::from(policy), "may only be set for externally-accessible services");
     }
+    let number = int(spec, "healthCheckNodePort").unwrap_or_default();
+    if number != 0 && !(sort == "LoadBalancer" && policy == "Local") {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        causes.invalid(&here.child("healthCheckNodePort"), &Value::from(number), why);
+    }
     let place = here.child("internalTrafficPolicy");
     if TYPES.contains(&sort) && sort != "ExternalName" && !has(spec, "internalTrafficPolicy") {
         causes.required(&place, "");
@@ -255,5 +299,20 @@ fn traffic(spec: &Value, here: &At, causes: &mut Causes) {
     let policy = text(spec, "internalTrafficPolicy");
     if has(spec, "internalTrafficPolicy") && !["Cluster", "Local"].contains(&policy) {
         causes.unsupported(&place, &Value::from(policy), &["Cluster", "Local"]);
+    }
+    let near = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    let said = text(spec, "trafficDistribution");
+    if has(spec, "trafficDistribution") && !near.contains(&said) {
+        causes.unsupported(&here.child("trafficDistribution"), &Value::from(said), &near);
+    }
+}
+
+fn source_ranges(spec: &Value, here: &At, causes: &mut Causes) {
+    let ranges = texts(spec, "loadBalancerSourceRanges");
+    if !ranges.is_empty() && text(spec, "type") != "LoadBalancer" {
+        causes.forbidden(here, "may only be used when `type` is 'LoadBalancer'");
+    }
+    for (place, range) in ranges.into_iter().enumerate() {
+        super::cluster::address_range(range.trim(), &here.index(place), causes);
     }
 }

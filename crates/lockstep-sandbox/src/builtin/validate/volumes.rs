@@ -183,11 +183,29 @@ fn projected(of: &Value, here: &At, causes: &mut Causes) {
                 }
             }
         }
+        if has(source, "serviceAccountToken") {
+            token(at(source, &["serviceAccountToken"]), &each.child("serviceAccountToken"), here, causes);
+        }
         if has(source, "downwardAPI") {
             for item in list(at(source, &["downwardAPI"]), "items") {
                 file_of_pod(item, &each.child("downwardAPI"), causes);
             }
         }
+    }
+}
+
+fn token(token: &Value, each: &At, here: &At, causes: &mut Causes) {
+    let why = match int(token, "expirationSeconds") {
+        Some(..600) => "may not specify a duration less than 10 minutes",
+        Some(4_294_967_297..) => "may not specify a duration larger than 2^32 seconds",
+        _ => "",
+    };
+    if !why.is_empty() {
+        causes.invalid(&each.child("expirationSeconds"), at(token, &["expirationSeconds"]), why);
+    }
+    match text(token, "path") {
+        "" => causes.required(&here.child("path"), ""),
+        path => own_path(path, &here.child("path"), causes),
     }
 }
 
@@ -198,7 +216,8 @@ pub(super) fn no_backsteps(path: &str, here: &At, causes: &mut Causes) {
     }
 }
 
-fn downwards(path: &str, here: &At, causes: &mut Causes) {
+/// A relative path that stays below.
+pub(super) fn downwards(path: &str, here: &At, causes: &mut Causes) {
     if path.starts_with('/') {
         causes.invalid(here, &Value::from(path), "must be a relative path");
     }
@@ -247,6 +266,9 @@ pub(super) fn mounts(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut C
         if has(mount, "mountPropagation") {
             propagation(container, mount, &here.child("mountPropagation"), causes);
         }
+        if has(mount, "recursiveReadOnly") {
+            recursive(mount, &here.child("recursiveReadOnly"), causes);
+        }
     }
 }
 
@@ -276,9 +298,26 @@ fn propagation(container: &Value, mount: &Value, here: &At, causes: &mut Causes)
     }
 }
 
+fn recursive(mount: &Value, here: &At, causes: &mut Causes) {
+    let modes = ["Disabled", "Enabled", "IfPossible"];
+    match text(mount, "recursiveReadOnly") {
+        "Disabled" => {}
+        "Enabled" | "IfPossible" => {
+            if !flag(mount, "readOnly") {
+                causes.forbidden(here, "may only be specified when readOnly is true");
+            }
+            if !["", "None"].contains(&text(mount, "mountPropagation")) {
+                causes
+                    .forbidden(here, "may only be specified when mountPropagation is None or not specified");
+            }
+        }
+        other => causes.unsupported(here, &Value::from(other), &modes),
+    }
+}
+
 /// Where volumes are devices.
 pub(super) fn devices(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut Causes) {
-    let mut seen: Vec<&str> = Vec::new();
+    let (mut seen, mut paths): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (place, device) in list(container, "volumeDevices").iter().enumerate() {
         let here = here.index(place);
         let name = text(device, "name");
@@ -301,9 +340,26 @@ pub(super) fn devices(pod: &Pod<'_>, container: &Value, here: &At, causes: &mut 
         if text(device, "devicePath").is_empty() {
             causes.required(&here.child("devicePath"), "");
         }
-        if list(container, "volumeMounts").iter().any(|mount| text(mount, "name") == name) {
+        let path = text(device, "devicePath");
+        let mut wrong_path = |why: &str| causes.invalid(&here.child("devicePath"), &Value::from(path), why);
+        if paths.contains(&path) {
+            wrong_path("must be unique");
+        }
+        if path.split('/').any(|part| part == "..") {
+            wrong_path("can not contain backsteps ('..')");
+        } else {
+            paths.push(path);
+        }
+        let mounts = list(container, "volumeMounts");
+        if mounts.iter().any(|mount| text(mount, "name") == name) {
             causes.invalid(&here.child("name"), &Value::from(name), "must not already exist in volumeMounts");
         }
-        seen.push(name);
+        if mounts.iter().any(|mount| text(mount, "mountPath") == path) {
+            let why = "must not already exist as a path in volumeMounts";
+            causes.invalid(&here.child("devicePath"), &Value::from(path), why);
+        }
+        if !name.is_empty() {
+            seen.push(name);
+        }
     }
 }

@@ -2,29 +2,28 @@
 
 use serde_json::Value;
 
+use super::meta;
 use super::pod::template;
 use crate::builtin::access::{at, entries, has, int, list, same, text};
 use crate::builtin::causes::{At, Causes, quoted};
 use crate::builtin::formats::{NameRule, percent};
-use crate::builtin::metadata::{
-    selector, selects, shown_selector, validate_metadata, validate_metadata_update,
-};
+use crate::builtin::metadata::{selector, selects};
+use crate::builtin::wire::shown;
 
 /// A Deployment, ReplicaSet, StatefulSet or DaemonSet that is created.
 pub(super) fn create(kind: &str, object: &Value, causes: &mut Causes) {
-    validate_metadata(at(object, &["metadata"]), true, NameRule::Subdomain, causes);
+    meta::create(object, true, NameRule::Subdomain, causes);
     spec(kind, at(object, &["spec"]), causes);
 }
 
 /// One that is updated.
 pub(super) fn update(kind: &str, new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     spec(kind, at(new, &["spec"]), causes);
     let (now, before) = (at(new, &["spec", "selector"]), at(old, &["spec", "selector"]));
     if !same(now, before) {
         let here = At::new("spec").child("selector");
-        let shown = if now.is_null() { "null".to_owned() } else { shown_selector(now) };
-        causes.invalid_shown(&here, &shown, "field is immutable");
+        causes.invalid_shown(&here, &shown("meta/v1.LabelSelector", now), "field is immutable");
     }
 }
 
@@ -67,11 +66,16 @@ fn pods(spec: &Value, here: &At, causes: &mut Causes) {
     }
     let of = at(spec, &["template"]);
     let place = here.child("template");
-    let chosen_labels = at(of, &["metadata", "labels"]);
-    // No selector at all selects nothing.
-    match if has(spec, "selector") { selects(chosen, chosen_labels) } else { Some(false) } {
+    // No selector selects nothing.
+    let matched =
+        if has(spec, "selector") { selects(chosen, at(of, &["metadata", "labels"])) } else { Some(false) };
+    match matched {
         None => {
-            causes.invalid_shown(&here.child("selector"), &shown_selector(chosen), "invalid label selector");
+            causes.invalid_shown(
+                &here.child("selector"),
+                &shown("meta/v1.LabelSelector", chosen),
+                "invalid label selector",
+            );
             return;
         }
         Some(false) => {
@@ -159,7 +163,7 @@ fn amount(of: &Value) -> i64 {
 
 /// A status that is updated.
 pub(super) fn update_status(kind: &str, new: &Value, old: &Value, causes: &mut Causes) {
-    validate_metadata_update(at(new, &["metadata"]), at(old, &["metadata"]), causes);
+    meta::update(new, old, causes);
     let (status, here) = (at(new, &["status"]), At::new("status"));
     let fields: &[&str] = match kind {
         "Deployment" => &[

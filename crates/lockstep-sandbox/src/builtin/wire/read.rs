@@ -154,7 +154,9 @@ fn bytes(text: String) -> Result<Value, Misread> {
     let wrong = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '+' || c == '/'));
     match wrong {
         Some(place) => Err(Misread::Bytes(place)),
-        None if kept.len() % 4 != 0 || kept.len() - body.len() > 2 => Err(Misread::Bytes(body.len() / 4 * 4)),
+        None if !kept.len().is_multiple_of(4) || kept.len() - body.len() > 2 => {
+            Err(Misread::Bytes(body.len() / 4 * 4))
+        }
         None => Ok(Value::from(kept)),
     }
 }

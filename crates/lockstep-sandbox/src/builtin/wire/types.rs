@@ -102,7 +102,7 @@ fn table() -> &'static BTreeMap<&'static str, Struct> {
 }
 
 impl Type {
-    fn read(text: &'static str) -> Self {
+    pub fn read(text: &'static str) -> Self {
         if let Some(of) = text.strip_prefix('*') {
             return Self::Pointer(Box::new(Self::read(of)));
         }

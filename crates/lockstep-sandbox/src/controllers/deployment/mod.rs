@@ -1,7 +1,9 @@
 //! Deployments: from one ReplicaSet to the next.
 
 mod conditions;
+mod report;
 mod rollout;
+mod scale;
 mod set;
 
 use std::collections::BTreeMap;
@@ -189,7 +191,7 @@ fn claim(
     let mut sets = Vec::new();
     let resource = Arc::from(SETS);
     for (set_key, set) in store.list(&resource, Some(&key.namespace)) {
-        let selected = selector.matches(&read::labels(set));
+        let selected = selector.selects(set);
         match read::controller(set) {
             Some(owner) if owner["uid"] == uid && selected => sets.push(Set::read(set_key, set)),
             Some(owner) if owner["uid"] == uid => {

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::conditions::Conditions;
-use super::set::{self, REVISION, Set, Size};
+use super::report::PROGRESSING;
+use super::scale::Which;
+use super::set::{self, Set, Size};
 use super::{Failure, NAME};
 use crate::controllers::read::{self, number};
 use crate::controllers::wish::{Event, Wish};
 use crate::store::{Key, Store};
-
-/// The names of the condition that tells how a rollout fares.
-const PROGRESSING: &str = "Progressing";
-const TIMED_OUT: &str = "ProgressDeadlineExceeded";
-const COMPLETE: &str = "NewReplicaSetAvailable";
 
 /// A Deployment, its sets, and what is to become of them.
 pub(super) struct Rollout<'a> {
@@ -95,39 +92,20 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    /// The deadline, if there is one.
-    fn deadline(&self) -> Option<i64> {
-        let seconds = self.deployment["spec"]["progressDeadlineSeconds"].as_i64();
-        seconds.filter(|seconds| *seconds != i64::from(i32::MAX))
-    }
-
-    fn sets(&self) -> impl Iterator<Item = &Set> {
+    pub(super) fn sets(&self) -> impl Iterator<Item = &Set> {
         self.old.iter().chain(&self.new)
     }
 
-    fn sum(&self, field: &str) -> i64 {
+    pub(super) fn sum(&self, field: &str) -> i64 {
         self.sets().map(|set| set.count(field)).sum()
     }
 
-    fn replicas(&self) -> i64 {
+    pub(super) fn replicas(&self) -> i64 {
         self.sets().map(|set| set.replicas).sum()
     }
 
-    fn say_whether_paused(&mut self) {
-        let reason = self.conditions.reason(PROGRESSING);
-        let paused = self.deployment["spec"]["paused"] == true;
-        if reason == TIMED_OUT || paused == (reason == "DeploymentPaused") {
-            return;
-        }
-        let (reason, message) = match paused {
-            true => ("DeploymentPaused", "Deployment is paused"),
-            false => ("DeploymentResumed", "Deployment is resumed"),
-        };
-        self.conditions.set(PROGRESSING, "Unknown", reason, message);
-    }
-
     /// If there is a set for the current template: it gets the Deployment's annotations and the newest revision.
-    fn find_new(&mut self) {
+    pub(super) fn find_new(&mut self) {
         let Some(new) = &self.new else { return };
         let revision = self.next_revision();
         let missing = set::missing_annotations(self.deployment, &new.object, revision);
@@ -149,12 +127,12 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    fn next_revision(&self) -> i64 {
+    pub(super) fn next_revision(&self) -> i64 {
         self.old.iter().map(Set::revision).max().unwrap_or_default() + 1
     }
 
     /// How large the new set may be at once.
-    fn room_for_new(&self) -> i64 {
+    pub(super) fn room_for_new(&self) -> i64 {
         let now = self.new.as_ref().map_or(0, |new| new.replicas);
         if !self.size.rolling {
             return self.size.desired;
@@ -164,7 +142,7 @@ impl<'a> Rollout<'a> {
     }
 
     /// Creates the set for the current template. Whether there is one now.
-    fn create_new(&mut self) -> bool {
+    pub(super) fn create_new(&mut self) -> bool {
         if self.new.is_some() {
             return true;
         }
@@ -201,142 +179,12 @@ impl<'a> Rollout<'a> {
         true
     }
 
-    fn tell(&mut self, said: String) {
+    pub(super) fn tell(&mut self, said: String) {
         let about = read::reference("apps/v1", "Deployment", self.deployment);
         self.wishes.push(Event::normal(about, "ScalingReplicaSet", said).by(NAME));
     }
 
-    /// Gives a set a size. Whether that is another one.
-    fn resize(&mut self, which: Which, replicas: i64) -> bool {
-        let size = self.size;
-        let set = match which {
-            Which::New => self.new.as_mut(),
-            Which::Old(at) => self.old.get_mut(at),
-        };
-        let Some(set) = set else { return false };
-        let (key, before) = (set.key.clone(), set.replicas);
-        set.replicas = replicas;
-        let sizes = set::size_annotations(size);
-        let has = &set.object["metadata"]["annotations"];
-        let same = read::entries(&sizes).all(|(name, value)| has.get(name) == Some(value));
-        if same && before == replicas {
-            return false;
-        }
-        let patch = json!({"metadata": {"annotations": sizes}, "spec": {"replicas": replicas}});
-        self.wishes.push(Wish::Merge { key: key.clone(), subresource: None, patch });
-        if before != replicas {
-            let way = if before < replicas { "up" } else { "down" };
-            self.tell(format!("Scaled {way} replica set {} from {before} to {replicas}", key.name));
-        }
-        before != replicas
-    }
-
-    /// As `resize`, but only if the size is another one.
-    fn resize_if_needed(&mut self, which: Which, replicas: i64) -> bool {
-        let set = match which {
-            Which::New => self.new.as_ref(),
-            Which::Old(at) => self.old.get(at),
-        };
-        set.is_some_and(|set| set.replicas != replicas) && self.resize(which, replicas)
-    }
-
-    /// The Deployment was given another size since its sets were last sized.
-    fn is_scaled(&self) -> bool {
-        let mut active = self.sets().filter(|set| set.replicas > 0);
-        active.any(|set| set.desired().is_some_and(|desired| desired != self.size.desired))
-    }
-
-    /// Spreads another size over the sets.
-    fn scale(&mut self) {
-        let mut active: Vec<Which> = (0..self.old.len()).map(Which::Old).chain([Which::New]).collect();
-        active.retain(|which| self.set(*which).is_some_and(|set| set.replicas > 0));
-        let desired = self.size.desired;
-        match active.as_slice() {
-            [] => {
-                let latest = if self.new.is_some() {
-                    Some(Which::New)
-                } else {
-                    self.old.len().checked_sub(1).map(Which::Old)
-                };
-                if let Some(latest) = latest {
-                    self.resize_if_needed(latest, desired);
-                }
-            }
-            [only] => {
-                self.resize_if_needed(*only, desired);
-            }
-            _ if self.is_saturated() => {
-                for at in 0..self.old.len() {
-                    self.resize_if_needed(Which::Old(at), 0);
-                }
-            }
-            _ if self.size.rolling => self.scale_in_proportion(active),
-            _ => {}
-        }
-    }
-
-    fn set(&self, which: Which) -> Option<&Set> {
-        match which {
-            Which::New => self.new.as_ref(),
-            Which::Old(at) => self.old.get(at),
-        }
-    }
-
-    /// The new set is all that is wanted.
-    fn is_saturated(&self) -> bool {
-        let desired = self.size.desired;
-        let full = |new: &Set| {
-            let counts = [Some(new.replicas), new.desired(), Some(new.count("availableReplicas"))];
-            counts.into_iter().all(|count| count == Some(desired))
-        };
-        self.new.as_ref().is_some_and(full)
-    }
-
-    /// Each set gets its share of what is added or taken away; what is left over goes to the largest.
-    fn scale_in_proportion(&mut self, mut active: Vec<Which>) {
-        let allowed = if self.size.desired > 0 { self.size.most() } else { 0 };
-        let to_add = allowed - self.replicas();
-        let age = |rollout: &Self, which: Which| rollout.set(which).map(Set::age);
-        let large = |rollout: &Self, which: Which| rollout.set(which).map(|set| -set.replicas);
-        // The largest first; among equals the newest when growing, the oldest when shrinking.
-        if to_add > 0 {
-            active.sort_by_key(|which| (large(self, *which), std::cmp::Reverse(age(self, *which))));
-        } else {
-            active.sort_by_key(|which| (large(self, *which), age(self, *which)));
-        }
-        let mut added = 0;
-        let mut sizes = Vec::new();
-        for which in &active {
-            let Some(set) = self.set(*which) else { continue };
-            let left = to_add - added;
-            let share = if left == 0 { 0 } else { self.share(set) };
-            let share = if to_add > 0 { share.min(left) } else { share.max(left) };
-            added += share;
-            sizes.push((*which, set.replicas + share));
-        }
-        if let Some((_, size)) = sizes.first_mut() {
-            *size = (*size + to_add - added).max(0);
-        }
-        for (which, size) in sizes {
-            self.resize(which, size);
-        }
-    }
-
-    /// By how much a set would grow if it grew as the Deployment does.
-    fn share(&self, set: &Set) -> i64 {
-        if self.size.desired == 0 {
-            return -set.replicas;
-        }
-        let before = set.most().unwrap_or_else(|| number(&self.deployment["status"]["replicas"]));
-        if before == 0 {
-            return 0;
-        }
-        let product = set.replicas * self.size.most();
-        // Rounded to the nearest, a half away from zero.
-        (2 * product + before) / (2 * before) - set.replicas
-    }
-
-    fn roll(&mut self) {
+    pub(super) fn roll(&mut self) {
         if !self.create_new() {
             return;
         }
@@ -355,7 +203,7 @@ impl<'a> Rollout<'a> {
     }
 
     /// Takes away of the old sets what is not needed: first what is not available anyway.
-    fn shrink_old(&mut self) -> bool {
+    pub(super) fn shrink_old(&mut self) -> bool {
         let unavailable = self.new.as_ref().map_or(0, |new| new.replicas - new.count("availableReplicas"));
         let most = self.replicas() - self.size.least() - unavailable;
         if most <= 0 || self.old.iter().all(|set| set.replicas == 0) {
@@ -384,7 +232,7 @@ impl<'a> Rollout<'a> {
     }
 
     /// All old pods go before the first new one comes.
-    fn recreate(&mut self) {
+    pub(super) fn recreate(&mut self) {
         let mut shrunk = false;
         for at in 0..self.old.len() {
             shrunk |= self.resize_if_needed(Which::Old(at), 0);
@@ -398,7 +246,7 @@ impl<'a> Rollout<'a> {
         }
     }
 
-    fn old_pods_run(&self) -> bool {
+    pub(super) fn old_pods_run(&self) -> bool {
         if self.old.iter().any(|set| set.count("replicas") > 0) {
             return true;
         }
@@ -410,20 +258,8 @@ impl<'a> Rollout<'a> {
         !olds.is_empty() && pods.any(|(_, pod)| of_old(pod) && !read::has_ended(pod))
     }
 
-    /// What the status said so far: everything is as it should be.
-    fn is_complete(&self) -> bool {
-        self.is_complete_in(&self.deployment["status"])
-    }
-
-    fn is_complete_in(&self, status: &Value) -> bool {
-        let counts = ["updatedReplicas", "replicas", "availableReplicas"];
-        let generation = number(&self.deployment["metadata"]["generation"]);
-        counts.iter().all(|field| number(&status[field]) == self.size.desired)
-            && number(&status["observedGeneration"]) >= generation
-    }
-
     /// Deletes the oldest of the old sets that are empty, beyond as many as are to be kept.
-    fn clean_up(&mut self) {
+    pub(super) fn clean_up(&mut self) {
         let Some(keep) = self.deployment["spec"]["revisionHistoryLimit"].as_i64() else { return };
         let mut sets: Vec<&Set> = self.old.iter().filter(|set| !read::is_deleting(&set.object)).collect();
         let Ok(many) = usize::try_from(i64::try_from(sets.len()).unwrap_or(i64::MAX) - keep) else { return };
@@ -440,126 +276,4 @@ impl<'a> Rollout<'a> {
         let gone: Vec<Wish> = gone.collect();
         self.wishes.extend(gone);
     }
-
-    /// Writes the status of a rollout: how it fares, and whether it has been stuck too long.
-    fn report(&mut self) {
-        let status = self.counts();
-        let old = &self.deployment["status"];
-        match self.deadline() {
-            None => self.conditions.remove(PROGRESSING),
-            Some(deadline) => {
-                let done = status["replicas"] == status["updatedReplicas"]
-                    && self.conditions.reason(PROGRESSING) == COMPLETE;
-                if !done {
-                    self.judge(&status, old, deadline);
-                }
-            }
-        }
-        let of_sets = |set: &Set| read::condition(&set.object, "ReplicaFailure").cloned();
-        match self.new.iter().chain(&self.old).find_map(of_sets) {
-            Some(failure) => self.conditions.copy(&failure),
-            None => self.conditions.remove("ReplicaFailure"),
-        }
-        self.write_status();
-    }
-
-    fn judge(&mut self, status: &Value, old: &Value, deadline: i64) {
-        let (kind, name) = match &self.new {
-            Some(new) => ("ReplicaSet", &*new.key.name),
-            None => ("Deployment", &*self.key.name),
-        };
-        let whose = format!("{kind} {name:?}");
-        if self.is_complete_in(status) {
-            let said = format!("{whose} has successfully progressed.");
-            self.conditions.set(PROGRESSING, "True", COMPLETE, &said);
-        } else if has_progressed(old, status) {
-            let said = format!("{whose} is progressing.");
-            self.conditions.renew(PROGRESSING, "True", "ReplicaSetUpdated", &said);
-        } else if let Some(since) = self.stuck_since() {
-            let until = since.checked_add(SignedDuration::from_secs(deadline)).unwrap_or(Timestamp::MAX);
-            if until < self.now {
-                let said = format!("{whose} has timed out progressing.");
-                self.conditions.set(PROGRESSING, "False", TIMED_OUT, &said);
-            }
-        }
-        if let Some(since) = self.stuck_since().filter(|_| !self.is_complete_in(status)) {
-            // Times are written in whole seconds.
-            let then = since.checked_add(SignedDuration::from_secs(deadline + 1)).unwrap_or(Timestamp::MAX);
-            self.again = Some(self.again.map_or(then, |again| again.min(then)));
-        }
-    }
-
-    /// Since when nothing has moved, if something should.
-    fn stuck_since(&self) -> Option<Timestamp> {
-        let condition = self.conditions.get(PROGRESSING)?;
-        let waiting = condition["reason"] != COMPLETE && condition["reason"] != TIMED_OUT;
-        waiting.then(|| read::time(&condition["lastUpdateTime"])).flatten()
-    }
-
-    /// The numbers of the status.
-    fn counts(&self) -> Value {
-        let available = self.sum("availableReplicas");
-        let updated = self.new.as_ref().map_or(0, |new| new.count("replicas"));
-        let mut status = json!({"terminatingReplicas": self.sum("terminatingReplicas")});
-        for (field, count) in [
-            ("observedGeneration", number(&self.deployment["metadata"]["generation"])),
-            ("replicas", self.sum("replicas")),
-            ("updatedReplicas", updated),
-            ("readyReplicas", self.sum("readyReplicas")),
-            ("availableReplicas", available),
-            ("unavailableReplicas", (self.replicas() - available).max(0)),
-        ] {
-            if count != 0 {
-                status[field] = json!(count);
-            }
-        }
-        if let Some(collisions) = self.collisions {
-            status["collisionCount"] = json!(collisions);
-        }
-        status
-    }
-
-    fn write_status(&mut self) {
-        let mut status = self.counts();
-        if number(&status["availableReplicas"]) >= self.size.least() {
-            let said = "Deployment has minimum availability.";
-            self.conditions.set("Available", "True", "MinimumReplicasAvailable", said);
-        } else {
-            let said = "Deployment does not have minimum availability.";
-            self.conditions.set("Available", "False", "MinimumReplicasUnavailable", said);
-        }
-        status["conditions"] = self.conditions.clone().into_value();
-        let mut patch = json!({});
-        let difference = read::difference(&self.deployment["status"], &status);
-        if !difference.is_empty() {
-            patch["status"] = Value::Object(difference);
-        }
-        let metadata = &self.deployment["metadata"];
-        if let Some(revision) = &self.revision
-            && metadata["annotations"][REVISION] != **revision
-        {
-            patch["metadata"] = json!({"annotations": {REVISION: revision}});
-        }
-        if patch != json!({}) {
-            patch["metadata"]["resourceVersion"] = metadata["resourceVersion"].clone();
-            self.wishes.push(Wish::Merge { key: self.key.clone(), subresource: Some("status"), patch });
-        }
-    }
-}
-
-/// One of the sets.
-#[derive(Debug, Clone, Copy)]
-enum Which {
-    New,
-    Old(usize),
-}
-
-/// More new pods, fewer old ones, more that are ready or available.
-fn has_progressed(old: &Value, new: &Value) -> bool {
-    let not_updated = |status: &Value| number(&status["replicas"]) - number(&status["updatedReplicas"]);
-    let more = |field: &str| number(&new[field]) > number(&old[field]);
-    more("updatedReplicas")
-        || more("readyReplicas")
-        || more("availableReplicas")
-        || not_updated(new) < not_updated(old)
 }

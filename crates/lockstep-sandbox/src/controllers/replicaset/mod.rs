@@ -135,10 +135,9 @@ impl ReplicaSets {
             }
             Some(_) => {}
             None => {
-                let labels = read::labels(pod);
                 for (key, set) in store.list(&Arc::from(SETS), Some(&pod_key.namespace)) {
                     let selector = Selector::read(&set["spec"]["selector"]);
-                    if selector.is_some_and(|selector| selector.matches(&labels)) {
+                    if selector.is_some_and(|selector| selector.selects(pod)) {
                         self.due.add(key.clone());
                     }
                 }
@@ -182,7 +181,7 @@ impl ReplicaSets {
         let mut active = Vec::new();
         let mut terminating = 0;
         for (key, pod) in self.pods_of(store, read::uid(set)) {
-            let selected = selector.matches(&read::labels(pod));
+            let selected = selector.selects(pod);
             if read::is_active(pod) && selected {
                 active.push((key.clone(), Arc::clone(pod)));
             } else if read::is_active(pod) {
@@ -194,7 +193,7 @@ impl ReplicaSets {
         if !read::is_deleting(set) {
             let orphans = self.pods_of(store, "").filter(|(key, _)| key.namespace == set_key.namespace);
             for (key, pod) in orphans.filter(|(_, pod)| read::is_active(pod)) {
-                if selector.matches(&read::labels(pod)) {
+                if selector.selects(pod) {
                     wishes.push(adopt(key, pod, set));
                     active.push((key.clone(), Arc::clone(pod)));
                 }
@@ -277,7 +276,7 @@ impl ReplicaSets {
         let patience = number(&set["spec"]["minReadySeconds"]);
         let (mut labelled, mut ready, mut available) = (0, 0, 0);
         for (_, pod) in active {
-            labelled += i64::from(template.matches(&read::labels(pod)));
+            labelled += i64::from(template.selects(pod));
             let Some(since) = ready_since(pod) else { continue };
             ready += 1;
             let from = since.checked_add(SignedDuration::from_secs(patience)).unwrap_or(since);

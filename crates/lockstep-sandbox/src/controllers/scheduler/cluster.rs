@@ -48,6 +48,8 @@ pub(super) struct Load {
     /// The same, with something for pods that ask for nothing.
     pub(super) weight: Amounts,
     pub(super) pods: BTreeSet<Key>,
+    /// How many pods of each owner.
+    owners: BTreeMap<String, i64>,
 }
 
 impl Load {
@@ -59,6 +61,15 @@ impl Load {
             let amount = weight(pod, name, least);
             *self.weight.entry(name.to_owned()).or_default() += sign * amount;
         }
+        if !pod.owner.is_empty() {
+            *self.owners.entry(pod.owner.clone()).or_default() += sign;
+            self.owners.retain(|_, pods| *pods > 0);
+        }
+    }
+
+    /// How many pods have the same owner.
+    pub(super) fn like(&self, pod: &Pod) -> i64 {
+        self.owners.get(&pod.owner).copied().unwrap_or_default()
     }
 }
 
@@ -153,6 +164,9 @@ impl Cluster {
         self.stirred |= placed(&old) != placed(&pod);
         self.waiting.remove(key);
         self.fresh.remove(key);
+        if pod.as_ref().is_none_or(|pod| !pod.gated) {
+            self.wake_held(old.as_ref());
+        }
         let Some(pod) = pod else { return };
         if pod.waits() {
             self.waiting.insert(key.clone());
@@ -164,6 +178,15 @@ impl Cluster {
         }
         self.place(&pod, 1);
         self.pods.insert(key.clone(), pod);
+    }
+
+    /// A gang that was held by a pod's gate may have a chance once that is lifted, or the pod gone.
+    fn wake_held(&mut self, held: Option<&Pod>) {
+        if let Some(group) = held.filter(|pod| pod.gated).and_then(Pod::group_name) {
+            let waiting = self.members(&group).filter(|pod| pod.waits()).map(|pod| pod.key.clone());
+            let waiting: Vec<Key> = waiting.collect();
+            self.fresh.extend(waiting);
+        }
     }
 
     /// Puts a pod where it belongs, or takes it away.

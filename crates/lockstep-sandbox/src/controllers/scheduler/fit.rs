@@ -174,8 +174,7 @@ impl<'a> Search<'a> {
         if self.names.as_ref().is_some_and(|names| !names.contains(&*node.name)) {
             return Err(No::never("node(s) didn't satisfy plugin(s) [NodeAffinity]"));
         }
-        let cordon = Taint::new("node.kubernetes.io/unschedulable", "NoSchedule");
-        if node.unschedulable && !cordon.is_tolerated(&self.pod.tolerations) {
+        if node.unschedulable && !self.may_go_where_cordoned() {
             return Err(No::never("node(s) were unschedulable"));
         }
         if node.untolerated(&self.pod.tolerations).is_some() {
@@ -197,6 +196,11 @@ impl<'a> Search<'a> {
             None => {}
         }
         self.check_neighbours(node)
+    }
+
+    fn may_go_where_cordoned(&self) -> bool {
+        let cordon = Taint::new("node.kubernetes.io/unschedulable", "NoSchedule");
+        cordon.is_tolerated(&self.pod.tolerations)
     }
 
     fn check_ports(&self, node: &Node) -> Result<(), No> {
@@ -271,19 +275,14 @@ impl<'a> Search<'a> {
                 .unwrap_or(0)
         };
         let scores = [(3, scaled(fit, spurned)), (2, scaled(fit, preferred)), (2, scaled(fit, neighbours))];
-        let total = |at: usize| {
-            let node = fit[at];
+        let total = |(at, node): (usize, &&Node)| {
             let free = cluster::free(node, self.cluster.load(&node.name), self.pod);
             free + scores.iter().map(|(weight, scores)| weight * scores[at]).sum::<i64>()
         };
-        let alike = |node: &Node| {
-            let like = |other: &&Pod| !self.pod.owner.is_empty() && other.owner == self.pod.owner;
-            self.cluster.pods_on(&node.name).filter(like).count()
-        };
-        let ranked = (0..fit.len()).map(|at| (std::cmp::Reverse(total(at)), at));
-        let best = ranked.clone().map(|(total, _)| total).min()?;
-        let ties = ranked.filter(|(total, _)| *total == best).map(|(_, at)| fit[at]);
-        ties.min_by_key(|node| (alike(node), Arc::clone(&node.name)))
+        let totals: Vec<i64> = fit.iter().enumerate().map(total).collect();
+        let best = totals.iter().max()?;
+        let ties = fit.iter().zip(&totals).filter(|(_, total)| *total == best).map(|(node, _)| *node);
+        ties.min_by_key(|node| (self.cluster.load(&node.name).like(self.pod), Arc::clone(&node.name)))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::Attempt;
 use super::cluster::GroupName;
-use super::{Attempt, with_condition};
 use crate::controllers::wish::Wish;
-use crate::controllers::{key, read};
+use crate::controllers::{conditions, key, read};
 use crate::store::Key;
 
 /// What a real scheduler says of itself when it could send nobody away for a gang.
@@ -32,7 +32,7 @@ impl Attempt<'_> {
         let least = group["spec"]["schedulingPolicy"]["gang"]["minCount"].as_u64();
         let least = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(1);
         let priority = read::number(&group["spec"]["priority"]);
-        let members: Vec<_> = self.cluster.members(name).filter(|pod| !pod.gated).collect();
+        let members: Vec<_> = self.cluster.members(name).collect();
         let mut waiting: Vec<_> = members.iter().filter(|pod| pod.waits()).collect();
         waiting.sort_by_key(|pod| (pod.created.clone(), pod.key.clone()));
         let mixed = members.iter().find(|pod| pod.priority != priority).map(|pod| pod.priority);
@@ -42,8 +42,9 @@ impl Attempt<'_> {
             scheduled: members.iter().filter(|pod| pod.node.is_some()).count(),
             waiting: waiting.iter().map(|pod| pod.key.clone()).collect(),
         };
-        // Before there are enough there is nothing to be said.
-        if members.len() < gang.least || gang.waiting.is_empty() {
+        // Before there are enough there is nothing to be said, and a gate of one holds all, even those who join later.
+        let held = members.iter().any(|pod| pod.gated && pod.node.is_none());
+        if held || members.len() < gang.least || gang.waiting.is_empty() {
             return;
         }
         match mixed {
@@ -140,7 +141,7 @@ impl Attempt<'_> {
         if let Some(generation) = group["metadata"]["generation"].as_i64() {
             said["observedGeneration"] = json!(generation);
         }
-        let Some(conditions) = with_condition(group, said, self.now) else { return };
+        let Some(conditions) = conditions::with(group, said, self.now) else { return };
         let version: &Value = &group["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "status": {"conditions": conditions}});
         let key = key("podgroups.scheduling.k8s.io", &name.0, &name.1);

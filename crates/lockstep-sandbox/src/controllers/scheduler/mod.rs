@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::cluster::{Cluster, GroupName};
 use self::fit::Unfit;
 use self::pod::Pod;
-use super::Controller;
 use super::feed::Feed;
 use super::read;
 use super::wish::{Event, Turn, Wish};
+use super::{Controller, conditions};
 use crate::store::{Key, Store};
 
 /// The scheduler.
@@ -169,13 +169,8 @@ impl Attempt<'_> {
     fn refuse(&mut self, key: &Key, reason: &str, message: &str) {
         let Some(pod) = self.cluster.pods.get(key) else { return };
         let object = &pod.object;
-        let mut said = json!({
-            "type": "PodScheduled", "status": "False", "reason": reason, "message": message, "lastProbeTime": null,
-        });
-        if let Some(generation) = object["metadata"]["generation"].as_i64() {
-            said["observedGeneration"] = json!(generation);
-        }
-        let Some(conditions) = with_condition(object, said, self.now) else { return };
+        let said = conditions::of_pod(object, "PodScheduled", "False", reason, message);
+        let Some(conditions) = conditions::with(object, said, self.now) else { return };
         let patch = json!({
             "metadata": {"uid": pod.uid, "resourceVersion": object["metadata"]["resourceVersion"]},
             "status": {"conditions": conditions},
@@ -185,23 +180,6 @@ impl Attempt<'_> {
         let event = Event::warning(about, "FailedScheduling", message.to_owned()).doing("Scheduling");
         self.turn.wishes.extend([merge, event.by("default-scheduler")]);
     }
-}
-
-/// The conditions of an object with this one set; none if it is as it was.
-fn with_condition(object: &Value, mut said: Value, now: Timestamp) -> Option<Vec<Value>> {
-    let mut conditions = read::list(&object["status"]["conditions"]).to_vec();
-    let found = conditions.iter_mut().find(|condition| condition["type"] == said["type"]);
-    let since = found.as_ref().filter(|found| found["status"] == said["status"]);
-    said["lastTransitionTime"] = match since {
-        Some(found) => found["lastTransitionTime"].clone(),
-        None => json!(read::stamp(now)),
-    };
-    match found {
-        Some(found) if *found == said => return None,
-        Some(found) => *found = said,
-        None => conditions.push(said),
-    }
-    Some(conditions)
 }
 
 /// What the scheduler looks at in a pod.

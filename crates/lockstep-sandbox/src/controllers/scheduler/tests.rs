@@ -362,14 +362,41 @@ fn a_gang_goes_when_enough_fit() {
 
 #[test]
 fn gates_of_one_hold_the_gang() {
+    type Lift = fn(&mut World, &Key);
+    let lifts: [Lift; 2] = [
+        |world, gated| world.edit(gated, |pod| pod["spec"]["schedulingGates"] = json!([])),
+        |world, gated| drop(world.store.remove(gated)),
+    ];
+    for forgetful in [false, true] {
+        for lift in lifts {
+            let mut world = world(&[node("n0", "8", "8")]);
+            world.forgetful = forgetful;
+            // There would be enough without it.
+            let (_, keys) = gang(&mut world, 2, &[1, 1, 1]);
+            world.edit(&keys[2], |pod| pod["spec"]["schedulingGates"] = json!([{"name": "x/y"}]));
+            world.settle();
+            assert_eq!([fate(&world, &keys[0]), fate(&world, &keys[1])], ["-", "-"]);
+            lift(&mut world, &keys[2]);
+            world.settle();
+            assert_eq!([fate(&world, &keys[0]), fate(&world, &keys[1])], ["n0", "n0"]);
+        }
+    }
+}
+
+#[test]
+fn gates_hold_those_who_join_too() {
     let mut world = world(&[node("n0", "8", "8")]);
     let (_, keys) = gang(&mut world, 2, &[1, 1]);
-    world.edit(&keys[1], |pod| pod["spec"]["schedulingGates"] = json!([{"name": "x/y"}]));
-    world.settle();
-    assert_eq!(fate(&world, &keys[0]), "-");
-    world.edit(&keys[1], |pod| pod["spec"]["schedulingGates"] = json!([]));
     world.settle();
     assert_eq!(fate(&world, &keys[0]), "n0");
+    let gated = member(&mut world, 2, 1);
+    world.edit(&gated, |pod| pod["spec"]["schedulingGates"] = json!([{"name": "x/y"}]));
+    let joins = member(&mut world, 3, 1);
+    world.settle();
+    assert_eq!(fate(&world, &joins), "-");
+    world.edit(&gated, |pod| pod["spec"]["schedulingGates"] = json!([]));
+    world.settle();
+    assert_eq!([fate(&world, &gated), fate(&world, &joins)], ["n0", "n0"]);
 }
 
 #[test]

@@ -73,8 +73,7 @@ pub(in crate::server) fn applied(
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let kind = &target.kind;
-    let writing =
-        Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
+    let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
     let outcome = before.apply(&live, applied, &writing, force);
     let outcome = outcome.map_err(|conflicts| Refusal::owned_by_others(&conflicts))?;
     Ok(put(outcome.object, &outcome.managers))
@@ -92,8 +91,7 @@ fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Managers {
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let kind = &target.kind;
-    let writing =
-        Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
+    let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
     Managers::default().update(&turn.blank(target), live.clone(), &writing).managers
 }
 

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::apply::Managers;
 use crate::builtin;
 use crate::refusal::Refusal;
+use crate::request::Writes;
 use crate::server::admission::Question;
 use crate::server::create::text;
 use crate::server::render::{Body, Response};
 use crate::server::routes::Target;
 use crate::server::{Step, Turn, decode, written};
-use crate::request::Writes;
 
 impl Turn<'_> {
     /// `bindings`, where the pod is named in the body.
@@ -55,7 +55,9 @@ impl Turn<'_> {
             return Err(Refusal::conflict(target.about(&name), &why).into());
         }
         let node = text(&binding["target"]["name"]);
-        let refuse = |why: &str| Refusal::conflict(crate::refusal::About { group: "", what: "pods/binding", name: &name }, why);
+        let refuse = |why: &str| {
+            Refusal::conflict(crate::refusal::About { group: "", what: "pods/binding", name: &name }, why)
+        };
         if live["metadata"].get("deletionTimestamp").is_some() {
             return Err(refuse(&format!("pod {name} is being deleted, cannot be assigned to a host")).into());
         }
@@ -68,7 +70,8 @@ impl Turn<'_> {
         let bound = self.bound(target, &live, &binding, &node);
         let key = self.key(target, &name);
         self.keep(key, bound, writes.dry_run);
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Response::new(201, Body::Made(status)))
     }
 

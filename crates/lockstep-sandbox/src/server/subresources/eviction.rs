@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::controllers::{Denial, may_evict};
+use crate::patch;
 use crate::refusal::Refusal;
 use crate::request::Writes;
-use crate::selector::Selector;
 use crate::server::admission::Question;
 use crate::server::create::text;
 use crate::server::delete::{Options, check_preconditions, read_options};
@@ -14,8 +15,6 @@ use crate::server::render::{Body, Response};
 use crate::server::routes::Target;
 use crate::server::{Step, Turn, decode, written};
 use crate::store::Key;
-
-const BUDGETS: &str = "poddisruptionbudgets.policy";
 
 impl Turn<'_> {
     pub(super) fn evict(&mut self, target: &Target) -> Step<Response> {
@@ -40,7 +39,7 @@ impl Turn<'_> {
         };
         self.mutated(&question)?;
         self.agreed(&question)?;
-        let budget = self.spend(&live, options.dry_run)?;
+        let budget = self.spend(&live, &mut options)?;
         let pod = Target { subresource: None, ..target.clone() };
         let gone = match options.dry_run {
             true => self.delete_object(&pod, &live, &options),
@@ -53,7 +52,8 @@ impl Turn<'_> {
             self.keep(key, before, options.dry_run);
         }
         gone?;
-        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+        let status =
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Response::new(201, Body::Made(status)))
     }
 
@@ -88,105 +88,27 @@ impl Turn<'_> {
     }
 
     /// Takes one disruption from the budget of a pod. The budget before, if one was spent.
-    fn spend(&mut self, pod: &Arc<Value>, dry_run: bool) -> Step<Option<(Key, Value)>> {
-        if !needs_budget(pod) {
-            return Ok(None);
+    fn spend(&mut self, pod: &Arc<Value>, options: &mut Options) -> Step<Option<(Key, Value)>> {
+        let permit = may_evict(&self.server.store, pod, self.now).map_err(|denial| refused(&denial))?;
+        if permit.as_seen && options.version.is_none() {
+            options.version = pod["metadata"]["resourceVersion"].as_str().map(str::to_owned);
         }
-        let budgets = self.budgets_of(pod);
-        let (key, budget) = match budgets.as_slice() {
-            [] => return Ok(None),
-            [only] => only,
-            _ => {
-                let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not \
-                           support.";
-                return Err(Refusal::failure(why).into());
-            }
+        let Some((key, price)) = permit.price else { return Ok(None) };
+        let Some(before) = self.server.store.get(&key).map(|budget| Value::clone(budget)) else {
+            return Ok(None);
         };
-        let ready = condition(pod, "Ready");
-        let status = &budget["status"];
-        let healthy = status["currentHealthy"].as_i64().unwrap_or(0);
-        let desired = status["desiredHealthy"].as_i64().unwrap_or(0);
-        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
-        if !ready && (always || (healthy >= desired && desired > 0)) {
-            return Ok(None);
-        }
-        check(pod, budget, &key.name)?;
-        let mut spent = Value::clone(budget);
-        let left = status["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
-        spent["status"]["disruptionsAllowed"] = Value::from(left);
-        let name = text(&pod["metadata"]["name"]);
-        spent["status"]["disruptedPods"][name] = Value::from(written(self.now));
-        if left == 0 {
-            let generation = budget["metadata"]["generation"].clone();
-            set_condition(&mut spent, "False", "InsufficientPods", &generation, &written(self.now));
-        }
-        self.keep(key.clone(), spent, dry_run);
-        Ok(Some((key.clone(), Value::clone(budget))))
-    }
-
-    fn budgets_of(&self, pod: &Value) -> Vec<(Key, Arc<Value>)> {
-        let namespace = text(&pod["metadata"]["namespace"]);
-        let resource: Arc<str> = Arc::from(BUDGETS);
-        let all = self.server.store.list(&resource, Some(&namespace));
-        let chosen = all.filter(|(_, budget)| {
-            let selector = Selector::of_object(&budget["spec"]["selector"]);
-            selector.is_some_and(|selector| selector.selects(&pod["metadata"]["labels"]))
-        });
-        chosen.map(|(key, budget)| (key.clone(), Arc::clone(budget))).collect()
+        self.keep(key.clone(), patch::merge(&before, &json!({"status": price["status"]})), options.dry_run);
+        Ok(Some((key, before)))
     }
 }
 
-/// What is over, not yet begun or already going disturbs nobody.
-fn needs_budget(pod: &Value) -> bool {
-    let over = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"));
-    !over && pod["metadata"].get("deletionTimestamp").is_none()
-}
-
-fn condition(pod: &Value, name: &str) -> bool {
-    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.filter(|condition| condition["type"] == name).any(|condition| condition["status"] == "True")
-}
-
-fn check(pod: &Value, budget: &Value, name: &str) -> Result<(), Refusal> {
-    let status = &budget["status"];
-    let observed = status["observedGeneration"].as_i64().unwrap_or(0);
-    let generation = budget["metadata"]["generation"].as_i64().unwrap_or(0);
-    let disrupted = status["disruptedPods"].as_object().map_or(0, serde_json::Map::len);
-    let refuse = |cause: &str| {
-        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        Refusal::told(429, "TooManyRequests", message).with_cause("DisruptionBudget", cause)
-    };
-    if observed < generation {
-        let cause = format!("The disruption budget {name} is still being processed by the server.");
-        return Err(refuse(&cause).after_seconds(10));
+fn refused(denial: &Denial) -> Refusal {
+    let mut refusal = Refusal::told(denial.code, denial.reason, denial.message.clone());
+    if let Some(cause) = &denial.cause {
+        refusal = refusal.with_cause("DisruptionBudget", cause);
     }
-    if disrupted > 2000 {
-        let message = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
-        return Err(Refusal::told(403, "Forbidden", message));
-    }
-    if status["disruptionsAllowed"].as_i64().unwrap_or(0) <= 0 {
-        let current = status["currentHealthy"].as_i64().unwrap_or(0);
-        let desired = status["desiredHealthy"].as_i64().unwrap_or(0);
-        let _ = pod;
-        let cause = format!(
-            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-        );
-        return Err(refuse(&cause));
-    }
-    Ok(())
-}
-
-fn set_condition(budget: &mut Value, status: &str, reason: &str, generation: &Value, time: &str) {
-    let mut conditions = budget["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let same = conditions
-        .iter()
-        .any(|condition| condition["type"] == "DisruptionAllowed" && condition["status"] == status);
-    if !same {
-        conditions.retain(|condition| condition["type"] != "DisruptionAllowed");
-        conditions.push(json!({
-            "type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
-            "observedGeneration": generation, "lastTransitionTime": time,
-        }));
-        budget["status"]["conditions"] = Value::from(conditions);
+    match denial.retry_after {
+        Some(seconds) => refusal.after_seconds(u64::from(seconds)),
+        None => refusal,
     }
 }

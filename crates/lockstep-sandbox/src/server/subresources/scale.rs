@@ -52,7 +52,9 @@ impl Turn<'_> {
                 found: path(&scale.status_replicas),
                 selector: scale.label_selector.as_deref().map(path),
             },
-            None => ScalePaths { wished: path("spec.replicas"), found: path("status.replicas"), selector: None },
+            None => {
+                ScalePaths { wished: path("spec.replicas"), found: path("status.replicas"), selector: None }
+            }
         }
     }
 
@@ -63,7 +65,9 @@ impl Turn<'_> {
             "application/json-patch+json" => {
                 patch::json(now, &body).map_err(|_| Refusal::unprocessable_patch())
             }
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => Ok(patch::merge(now, &body)),
+            "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+                Ok(patch::merge(now, &body))
+            }
             "application/apply-patch+yaml" => Ok(patch::merge(now, &body)),
             _ => Err(Refusal::no_such_patch()),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
@@ -53,11 +53,6 @@ pub trait NodeSwitch {
 
     /// The command that does the same; with `lose` it loses the node.
     fn command(&self, node: &str, lose: bool) -> String;
-}
-
-/// Starts a cluster of our own.
-pub async fn start(_options: &StartOptions) -> Result<Running> {
-    bail!("this build has no cluster of its own; name one with --kubeconfig")
 }
 
 /// A cluster that runs already. Of its nodes only those of a stand-in can be taken away.

@@ -209,3 +209,101 @@ fn pod_place(set: Option<&LiveSet>, pod: &Pod) -> (Option<usize>, State) {
     });
     (place, if leaving { State::Leaving } else { state(new, ready) })
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::runtime::watcher::Event;
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
+
+    use super::super::world::Change;
+    use super::*;
+
+    fn listed<K: DeserializeOwned>(object: Value) -> Box<Event<K>> {
+        Box::new(Event::Apply(serde_json::from_value(object).unwrap()))
+    }
+
+    fn pod(role: &str, instance: u32, revision: &str, ready: bool, node: Value) -> Change {
+        let labels = json!({
+            label::SET: "chat", label::GROUP: "0", label::ROLE: role, label::INSTANCE: instance.to_string(),
+            label::REVISION: revision,
+        });
+        let limits = json!({"limits": {"nvidia.com/gpu": "2"}});
+        let ready = if ready { "True" } else { "False" };
+        Change::Pod(listed(json!({
+            "metadata": {"name": format!("chat-0-{role}-{instance}"), "namespace": "ml", "labels": labels},
+            "spec": {"nodeName": node, "containers": [{"name": "engine", "resources": limits}]},
+            "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        })))
+    }
+
+    /// Two decode workers, one new and one not there; three prefill workers, one of them surge.
+    fn world() -> World {
+        let mut world = World::default();
+        let role = |name: &str, replicas: u32| {
+            json!({"name": name, "replicas": replicas,
+                                                      "revision": {"stable": "a1", "update": "b2"}})
+        };
+        let rules =
+            json!([{"name": "canary", "steps": [{}, {}]}, {"name": "together", "skew": {"maxSkew": "5%"}}]);
+        let skew = json!([{"group": 0, "rule": "together", "text": "skew 0.0%, allowed 5%"}]);
+        world.see(Change::Set(listed(json!({
+            "metadata": {"name": "chat", "namespace": "ml", "generation": 3},
+            "spec": {"coordination": rules, "roles": []},
+            "status": {"observedGeneration": 3, "replicas": 1, "roles": [role("prefill", 2), role("decode", 2)],
+                       "revision": {"stable": "a1", "update": "b2"},
+                       "rollout": {"phase": "Progressing", "coordination": skew,
+                                   "startedAt": "1970-01-01T00:00:10Z"}},
+        }))));
+        world.see(Change::Node(listed(json!({
+            "metadata": {"name": "node-0"}, "spec": {"unschedulable": true},
+            "status": {"allocatable": {"nvidia.com/gpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        }))));
+        for change in [
+            pod("prefill", 0, "a1", true, json!("node-0")),
+            pod("prefill", 1, "a1", false, json!("node-0")),
+            pod("prefill", 2, "b2", false, Value::Null),
+            pod("decode", 0, "b2", true, json!("node-0")),
+        ] {
+            world.see(change);
+        }
+        world
+    }
+
+    #[test]
+    fn roles_by_instance_against_what_is_wished_for() {
+        let world = world();
+        let scene = set_scene(&world.sets()[0], &world, Time(15_000));
+        let role = |scene: &RoleScene| (scene.wished, scene.instances.clone(), scene.beyond.clone());
+        assert_eq!(role(&scene.roles[0]), (2, vec![State::Old, State::Broken], vec![State::Coming]));
+        assert_eq!(role(&scene.roles[1]), (2, vec![State::New, State::Missing], vec![]));
+        assert_eq!(scene.rolling.unwrap().0, 5_000);
+        assert_eq!((scene.phase.as_str(), scene.revision.as_str()), ("Progressing", "a1 → b2"));
+    }
+
+    #[test]
+    fn rules_that_say_nothing_are_at_rest() {
+        let world = world();
+        let rules = rules(&world.sets()[0]);
+        let told: Vec<(&str, &str, bool)> =
+            rules.iter().map(|rule| (rule.rule.as_str(), rule.text.as_str(), rule.at_rest)).collect();
+        assert_eq!(
+            told,
+            [("together in chat-0", "skew 0.0%, allowed 5%", false), ("canary", "2 steps, at rest", true)]
+        );
+    }
+
+    #[test]
+    fn nodes_and_what_is_on_them() {
+        let world = world();
+        let sets = world.sets();
+        let nodes = node_scenes(Some(&sets[0]), &world, &[]);
+        let pods = |node: &NodeScene| node.pods.iter().map(|pod| (pod.role, pod.state)).collect::<Vec<_>>();
+        assert_eq!((nodes[0].state.as_str(), nodes[0].gpus), ("Ready, cordoned", Some((6, 8))));
+        assert_eq!(pods(&nodes[0]), [(Some(0), State::Old), (Some(0), State::Broken), (Some(1), State::New)]);
+        assert_eq!((nodes[1].name.as_str(), pods(&nodes[1])), ("no node", vec![(Some(0), State::Coming)]));
+        let lost = node_scenes(None, &world, &["node-0".to_owned()]);
+        assert_eq!((lost[0].state.as_str(), lost[0].tone), ("lost, Ready, cordoned", Tone::Bad));
+        assert_eq!((lost.len(), lost[0].pods[0].role), (1, None), "pods of no set that is shown");
+    }
+}

@@ -66,6 +66,8 @@ pub struct Stage {
 pub struct Outcome {
     /// What was done.
     pub deed: Deed,
+    /// To which set.
+    pub set: String,
     /// In words.
     pub said: Said,
     /// The version of the spec that was written, if one was.
@@ -81,7 +83,7 @@ pub async fn perform(deed: Deed, stage: Stage) -> Outcome {
         Ok(text) => Said { tone: Tone::Good, text, command, is_old: false },
         Err(error) => Said { tone: Tone::Bad, text: format!("{error:#}"), command, is_old: false },
     };
-    Outcome { deed, said, generation }
+    Outcome { deed, set: stage.name, said, generation }
 }
 
 impl Stage {

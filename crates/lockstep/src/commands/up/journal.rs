@@ -160,9 +160,14 @@ fn key(set: &LiveSet) -> (String, String) {
 /// Notes that say the same of several things become one: `chat-1/decode-0 and chat-1/prefill-3: pause`.
 fn put_together(notes: Vec<Note>) -> Vec<Note> {
     let mut whole: Vec<(Note, Vec<String>)> = Vec::new();
-    let begins = notes.iter().any(|note| note.reason == "RolloutStarted");
-    // What begins is on its way; that needs no word of its own.
-    for note in notes.into_iter().filter(|note| !(begins && note.reason == "Progressing")) {
+    let told = |reason: &str| notes.iter().any(|note| note.reason == reason);
+    // What begins is on its way, and what goes back begins to: neither needs a second word.
+    let doubled = match (told("RolloutStarted"), told("RollingBack")) {
+        (true, true) => "RolloutStarted",
+        (true, false) => "Progressing",
+        _ => "",
+    };
+    for note in notes.into_iter().filter(|note| note.reason != doubled) {
         let (what, said) = match note.message.split_once(": ") {
             Some((what, said)) if what.contains('/') => (vec![what.to_owned()], said.to_owned()),
             _ => (Vec::new(), note.message.clone()),
@@ -236,6 +241,15 @@ mod tests {
                 "chat-1/router-0: step 2/3: pause",
             ]
         );
+    }
+
+    #[test]
+    fn a_way_back_is_told_once() {
+        let told = put_together(vec![
+            note("RolloutStarted", "goes back to a41d0"),
+            note("RollingBack", "goes back to a41d0"),
+        ]);
+        assert_eq!(told, [note("RollingBack", "goes back to a41d0")]);
     }
 
     #[test]

@@ -5,11 +5,13 @@ mod cluster;
 mod compose;
 mod deeds;
 mod demo;
+mod embedded;
 mod face;
 mod images;
 mod journal;
 mod machines;
 mod plain;
+mod script;
 mod session;
 mod stand_ins;
 mod terminal;
@@ -41,7 +43,8 @@ use self::cluster::Running;
 use self::deeds::{Deed, perform};
 use self::face::Face;
 use self::plain::Plain;
-use self::session::{Script, Session};
+use self::script::Script;
+use self::session::Session;
 use self::terminal::Terminal;
 use self::world::watch_all;
 use super::operator::stopped;
@@ -81,7 +84,7 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     block_on(async {
         let mut running = match args.is_of_others() {
             true => cluster::join(&args.cluster).await?,
-            false => cluster::start(&args.start_options()).await?,
+            false => embedded::start(&args.start_options()).await?,
         };
         if !args.is_of_others() {
             serve_kinds(&running.client).await?;
@@ -106,7 +109,7 @@ async fn show(
     operator: Option<&Operator>,
     screen: &mut Screen<'_>,
 ) -> Result<Exit> {
-    let script = Script { roll: args.roll, until: args.until };
+    let script = Script::new(args.roll, args.until);
     let mut session =
         Session::new(running.client.clone(), running.nodes.clone(), access(running), script, now());
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };

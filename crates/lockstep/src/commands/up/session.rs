@@ -10,43 +10,22 @@ use kube::{Client, ResourceExt};
 use lockstep_api::label;
 use lockstep_core::time::{Millis, Time};
 
-use super::args::Until;
 use super::cluster::NodeSwitch;
 use super::compose;
 use super::deeds::{Deed, Outcome, Stage};
 use super::images::Versions;
 use super::journal::{Journal, Kind};
 use super::machines::node_of;
+use super::script::Script;
 use super::world::{Change, World};
 use crate::commands::live::home::Home;
 use crate::commands::live::status::refuse_to_watch;
 use crate::exit::Exit;
 use crate::input::live_set::LiveSet;
-use crate::show::progress::{self, Ended};
 use crate::view::scene::{EventScene, Said, Scene, Tone};
 
 /// After so long what was said takes less room.
 const SAID_LONG_AGO: Millis = Millis::seconds(20);
-
-/// What is asked for besides keys.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Script {
-    /// Roll once when all stand.
-    pub roll: bool,
-    /// When to end.
-    pub until: Option<Until>,
-}
-
-/// How far the rollout of the script is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Rolled {
-    /// None is asked for, or it is written: with which version of the spec of which set.
-    Written(Option<(String, i64)>),
-    /// It is to be written when all stand.
-    Wanted,
-    /// It is being written.
-    Begun,
-}
 
 /// One run of the program.
 pub struct Session {
@@ -55,8 +34,7 @@ pub struct Session {
     versions: Rc<RefCell<Versions>>,
     started: Time,
     access: String,
-    until: Option<Until>,
-    rolled: Rolled,
+    script: Script,
     world: World,
     /// What happened.
     pub journal: Journal,
@@ -65,6 +43,8 @@ pub struct Session {
     said: Option<Said>,
     said_at: Time,
     commands: Vec<String>,
+    /// The cluster does not answer.
+    silent: bool,
 }
 
 impl Session {
@@ -82,8 +62,7 @@ impl Session {
             versions: Rc::default(),
             started,
             access,
-            until: script.until,
-            rolled: if script.roll { Rolled::Wanted } else { Rolled::Written(None) },
+            script,
             world: World::default(),
             journal: Journal::default(),
             chosen: 0,
@@ -91,6 +70,7 @@ impl Session {
             said: None,
             said_at: started,
             commands: Vec::new(),
+            silent: false,
         }
     }
 
@@ -103,12 +83,33 @@ impl Session {
     pub fn see(&mut self, changes: Vec<Result<Change, watcher::Error>>, now: Time) -> Result<()> {
         for change in changes {
             match change {
-                Ok(change) => self.world.see(change),
-                Err(error) => refuse_to_watch(error)?,
+                Ok(change) => {
+                    self.heard(now);
+                    self.world.see(change);
+                }
+                Err(error) => self.not_heard(error, now)?,
             }
         }
         if self.world.is_complete() {
             self.journal.look(&self.world, now);
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, now: Time) {
+        if std::mem::take(&mut self.silent) {
+            self.journal.tell(Kind::Note, Tone::Good, "the cluster answers again".to_owned(), now);
+        }
+    }
+
+    /// Watches end and are taken up again, which is nothing to speak of, unless they cannot be.
+    fn not_heard(&mut self, error: watcher::Error, now: Time) -> Result<()> {
+        let cut_off =
+            matches!(error, watcher::Error::InitialListFailed(_) | watcher::Error::WatchStartFailed(_));
+        let text = format!("the cluster does not answer: {error}");
+        refuse_to_watch(error)?;
+        if cut_off && !std::mem::replace(&mut self.silent, true) {
+            self.journal.tell(Kind::Note, Tone::Bad, text, now);
         }
         Ok(())
     }
@@ -170,17 +171,12 @@ impl Session {
 
     /// Remembers what came of a deed.
     pub fn done(&mut self, outcome: Outcome, now: Time) {
-        let Outcome { deed, said, generation } = outcome;
+        let Outcome { deed, set, said, generation } = outcome;
         self.commands.extend(said.command.clone().filter(|_| said.tone == Tone::Good));
         let kind = if said.tone == Tone::Good { Kind::Deed } else { Kind::Refusal };
         self.journal.tell(kind, said.tone, said.text.clone(), now);
-        if self.rolled == Rolled::Begun && deed == Deed::Roll {
-            let name = self.chosen_set().map(|set| set.name).unwrap_or_default();
-            // One that was refused is tried again when all stand.
-            self.rolled = match generation {
-                Some(generation) => Rolled::Written(Some((name, generation))),
-                None => Rolled::Wanted,
-            };
+        if deed == Deed::Roll {
+            self.script.rolled(&set, generation);
         }
         (self.said, self.said_at) = (Some(said), now);
     }
@@ -197,38 +193,12 @@ impl Session {
 
     /// What the script wants done now.
     pub fn wanted(&mut self, now: Time) -> Option<Deed> {
-        if self.rolled != Rolled::Wanted || !self.all(now, |ended| ended == Ended::Complete) {
-            return None;
-        }
-        self.rolled = Rolled::Begun;
-        Some(Deed::Roll)
+        self.script.rolls(&self.world.sets(), now).then_some(Deed::Roll)
     }
 
     /// How it ends, if it ends now.
     pub fn end(&self, now: Time) -> Option<Exit> {
-        let Rolled::Written(written) = &self.rolled else { return None };
-        let known = |(name, generation): &(String, i64)| {
-            self.world.sets().iter().any(|set| set.name == *name && set.generation() >= *generation)
-        };
-        if !written.as_ref().is_none_or(known) {
-            return None;
-        }
-        let good = |ended| matches!(ended, Ended::Complete | Ended::PartitionReached);
-        match self.until? {
-            Until::Ended => self.all(now, |_| true).then_some(Exit::Fine),
-            Until::Complete if self.all(now, good) => Some(Exit::Fine),
-            Until::Complete => {
-                let ends = self.world.sets();
-                let bad = ends.iter().filter_map(|set| progress::ended(set, now)).any(|ended| !good(ended));
-                bad.then_some(Exit::Stalled)
-            }
-        }
-    }
-
-    /// Whether there are sets, and all of them are at an end like this.
-    fn all(&self, now: Time, like: impl Fn(Ended) -> bool) -> bool {
-        let sets = self.world.sets();
-        !sets.is_empty() && sets.iter().all(|set| progress::ended(set, now).is_some_and(&like))
+        self.script.end(&self.world.sets(), now)
     }
 
     /// What is on the screen.
