@@ -63,14 +63,6 @@ impl Causes {
         self.add("FieldValueInvalid", at, format!("Invalid value: {shown}"), detail);
     }
 
-    /// A value is wrong; said right after what is said about the metadata.
-    pub fn invalid_after_metadata(&mut self, at: &At, value: &str, detail: &str) {
-        let place = self.0.iter().rposition(|cause| cause.field.starts_with("metadata"));
-        self.invalid(at, &Value::from(value), detail);
-        let place = place.map_or(0, |place| place + 1);
-        self.0[place..].rotate_right(1);
-    }
-
     /// A value is wrong for each of these reasons.
     pub fn invalid_each(&mut self, at: &At, value: &str, details: Vec<String>) {
         for detail in details {

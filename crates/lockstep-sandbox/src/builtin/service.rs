@@ -211,9 +211,6 @@ pub(super) fn drop_what_the_type_has_not(new: &mut Value, old: &Value) {
             }
         }
     }
-    if text(spec, "type") == "ExternalName" {
-        drop_field(spec, "internalTrafficPolicy");
-    }
     if with_ports(old) && !with_ports(spec) {
         let before: Vec<i64> = list(old, "ports").iter().filter_map(|port| int(port, "nodePort")).collect();
         let known = |port: &Value| int(port, "nodePort").is_none_or(|number| before.contains(&number));

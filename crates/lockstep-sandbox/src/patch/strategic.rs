@@ -233,8 +233,8 @@ mod tests {
     fn lists_are_merged_by_key_by_value_or_not() {
         let pod = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}], "finalizers": ["x"], "plain": ["x"]});
         let patch = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}], "finalizers": ["y"], "plain": ["y"]});
-        let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}],
-                           "finalizers": ["x", "y"], "plain": ["y"]});
+        let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}, {"name": "b"}],
+                           "finalizers": ["y", "x"], "plain": ["y"]});
         assert_eq!(patched(pod, patch), Ok(after));
     }
 
@@ -259,7 +259,7 @@ mod tests {
             (
                 json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}], "containers": [{"name": "c"}]}),
                 "containers",
-                json!([{"name": "c"}, {"name": "b"}, {"name": "a"}]),
+                json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]),
             ),
         ];
         for (patch, field, wanted) in rows {

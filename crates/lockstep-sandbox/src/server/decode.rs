@@ -108,7 +108,8 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
-        let wiped = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+        let read = kind.schema.is_some() || fields != FieldValidation::Ignore;
+        let wiped = read && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = duplicates;
         found.extend(self.prune(object, kind));
         if wiped {

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub uid: Option<String>,
     pub version: Option<String>,
     pub dry_run: bool,
+    /// Dependents are to go, in the words of old.
+    pub cascade: bool,
 }
 
 /// Kinds whose deletion shows what is gone, not only that it is.
@@ -38,7 +40,9 @@ impl Turn<'_> {
         let object = self.converted(gone.object(), &target.kind)?;
         let shown = matches!(gone, Gone::Later(_)) || SHOWN.contains(&&*target.kind.kind);
         if shown {
-            return Ok(look.one(200, object, &self.server.catalogue, self.now));
+            let later = options.cascade && matches!(gone, Gone::Later(_));
+            let code = if later { 202 } else { 200 };
+            return Ok(look.one(code, object, &self.server.catalogue, self.now));
         }
         let mut details =
             json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
@@ -91,6 +95,7 @@ impl Turn<'_> {
             None => body["orphanDependents"].as_bool(),
         };
         check_policy(options.policy.as_deref(), orphan)?;
+        options.cascade = orphan == Some(false);
         if let Some(orphan) = orphan {
             options.policy = Some(if orphan { "Orphan" } else { "Background" }.to_owned());
         }
@@ -247,6 +252,7 @@ pub(super) fn read_options(body: &Value) -> Options {
         uid: said(&preconditions["uid"]),
         version: said(&preconditions["resourceVersion"]),
         dry_run: body["dryRun"].as_array().is_some_and(|stages| !stages.is_empty()),
+        cascade: false,
     }
 }
 

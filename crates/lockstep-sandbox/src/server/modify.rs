@@ -55,8 +55,7 @@ impl Turn<'_> {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
-        let whole = target.whole();
-        self.create_object(&whole, object, writes, Operation::Update)
+        self.create_object(target, object, writes, Operation::Update)
     }
 
     /// The name of an object is the one of the path.

@@ -235,7 +235,7 @@ impl Turn<'_> {
         let mut object = owners::applied(self, target, &live, applied, force)?;
         self.convertible(target, applied, &object)?;
         let version = object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
-        let created = self.create_object(&target.whole(), object, writes, Operation::Apply)?;
+        let created = self.create_object(target, object, writes, Operation::Apply)?;
         match version.filter(|_| writes.dry_run) {
             // A version that cannot be comes back from a trial.
             Some(version) => {

@@ -180,9 +180,7 @@ impl Turn<'_> {
                 let mut causes = Causes::default();
                 let metadata = &object["metadata"];
                 builtin::validate_metadata(metadata, kind.namespaced, NameRule::Subdomain, &mut causes);
-                let metadata = Vec::from(causes);
-                let found = version.validate(object, None);
-                with_blocked(metadata, found)
+                version.validate_after(Vec::from(causes), object, None)
             }
             (None, None) => Vec::new(),
         }
@@ -202,11 +200,11 @@ impl Turn<'_> {
                 let mut causes = Causes::default();
                 let (new, old) = (&object["metadata"], &live["metadata"]);
                 builtin::validate_common_update(new, old, kind.namespaced, &mut causes);
-                let found = match status {
-                    true => version.validate_status(object, live),
-                    false => version.validate(object, Some(live)),
-                };
-                with_blocked(Vec::from(causes), found)
+                let metadata = Vec::from(causes);
+                match status {
+                    true => version.validate_status_after(metadata, object, live),
+                    false => version.validate_after(metadata, object, Some(live)),
+                }
             }
             (None, None) => Vec::new(),
         }
@@ -235,19 +233,4 @@ impl Turn<'_> {
         }
         fields
     }
-}
-
-/// What is wrong with the metadata of a custom object and with the rest. Some of it keeps rules from being asked.
-fn with_blocked(metadata: Vec<Cause>, rest: Vec<Cause>) -> Vec<Cause> {
-    const BLOCKING: &[&str] = &["FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"];
-    let blocked = metadata.iter().any(|cause| BLOCKING.contains(&cause.reason));
-    let mut causes = metadata;
-    let told = rest.iter().any(|cause| cause.field == "<nil>");
-    causes.extend(rest);
-    if blocked && !told {
-        let why = "Invalid value: null: some validation rules were not checked because the object was invalid; correct \
-                   the existing errors to complete validation";
-        causes.push(Cause::new("FieldValueInvalid", "<nil>", why));
-    }
-    causes
 }

@@ -23,7 +23,7 @@ mod workload;
 use serde_json::Value;
 
 use super::GroupKind;
-use super::access::{at, text, texts};
+use super::access::{at, text};
 use super::causes::{At, Causes};
 use super::formats::{NameRule, subdomain};
 use super::metadata::{validate_common_update, validate_metadata, validate_metadata_update};
@@ -56,7 +56,6 @@ pub(super) fn create(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
         ("admissionregistration.k8s.io", _) => webhook::configuration(object, causes),
         _ => validate_metadata(at(object, &["metadata"]), namespaced(of), NameRule::Subdomain, causes),
     }
-    finalizers(of, object, causes);
     // Kinds that do not look at metadata get a look that all get.
     if causes.is_empty() {
         validate_metadata(at(object, &["metadata"]), namespaced(of), NameRule::Segment, causes);
@@ -94,22 +93,6 @@ pub(super) fn update(of: GroupKind<'_>, new: &Value, old: &Value, causes: &mut C
         (RBAC, kind) => rules::update(kind, new, old, causes),
         ("admissionregistration.k8s.io", _) => webhook::configuration(new, causes),
         _ => validate_metadata_update(metadata(new), metadata(old), causes),
-    }
-    finalizers(of, new, causes);
-}
-
-/// Finalizers of the oldest kinds are the well-known ones, or say whose they are.
-fn finalizers(of: GroupKind<'_>, object: &Value, causes: &mut Causes) {
-    const KNOWN: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
-    if !matches!(of.0, "" | "apps" | RBAC | "scheduling.k8s.io") || of.1 == "Event" {
-        return;
-    }
-    let here = At::new("metadata").child("finalizers");
-    for (place, finalizer) in texts(at(object, &["metadata"]), "finalizers").into_iter().enumerate() {
-        if !finalizer.contains('/') && !KNOWN.contains(&finalizer) {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.invalid_after_metadata(&here.index(place), finalizer, why);
-        }
     }
 }
 
