@@ -143,7 +143,7 @@ impl Turn<'_> {
             );
             return Err(match kind.schema {
                 Some(_) => wrong(&why).into(),
-                None => self.check_kind(object, kind, fields).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into(),
             });
         }
         if let Some(why) = self.type_error(object, kind) {
