@@ -14,8 +14,13 @@ const ORDER: &str = "$setElementOrder/";
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StrategicError {
     /// `$patch` with another word than merge, replace or delete.
-    #[error("invalid value {0} for $patch: merge, replace and delete are accepted")]
-    Directive(String),
+    #[error("unknown patch type: {word}")]
+    Directive {
+        /// The word.
+        word: String,
+        /// The map it stands in.
+        map: Map<String, Value>,
+    },
     /// An item of a merged list without the field it is known by.
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoKey {
@@ -76,7 +81,8 @@ fn maps(
     }
     for (name, order) in patch {
         if let Some(list) = name.strip_prefix(ORDER) {
-            put_in_order(&mut left, list, order, shape, shapes);
+            let before = map.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            put_in_order(&mut left, list, order, before, field(shape, list, shapes), shapes);
         }
     }
     Ok(Some(left))
@@ -103,7 +109,7 @@ fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Pa
     if key.is_empty() {
         let mut all = now.to_vec();
         all.extend(change.iter().filter(|item| !now.contains(item)).cloned());
-        return Ok(Value::Array(all));
+        return Ok(Value::Array(ordered(all, change, now, key)));
     }
     let replaces = |item: &Value| item.get(DIRECTIVE).and_then(Value::as_str) == Some("replace");
     let mut all = if change.iter().any(replaces) { Vec::new() } else { now.to_vec() };
@@ -126,7 +132,7 @@ fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Pa
             (_, None) => all.push(strategic(&Value::Object(Map::new()), item, &of.items, shapes)?),
         }
     }
-    Ok(Value::Array(all))
+    Ok(Value::Array(ordered(all, change, now, key)))
 }
 
 fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
@@ -135,7 +141,10 @@ fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
         Some(Value::String(word)) if matches!(word.as_str(), "merge" | "replace" | "delete") => {
             Ok(Some(word.as_str()))
         }
-        Some(other) => Err(StrategicError::Directive(other.to_string())),
+        Some(other) => {
+            let word = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            Err(StrategicError::Directive { word, map: patch.clone() })
+        }
     }
 }
 
@@ -163,29 +172,47 @@ fn delete_from(map: &mut Map<String, Value>, list: &str, gone: &Value) -> Patche
     Ok(())
 }
 
-/// Brings what the order names into this order; the rest keeps its places between.
-fn put_in_order(map: &mut Map<String, Value>, list: &str, order: &Value, shape: &Shape, shapes: &Shapes) {
-    let key = match shapes.resolve(field(shape, list, shapes)) {
-        Shape::List(of) => of.merge_key.clone().unwrap_or_default(),
-        _ => String::new(),
+/// Brings what the order names into this order.
+fn put_in_order(
+    map: &mut Map<String, Value>,
+    list: &str,
+    order: &Value,
+    before: &[Value],
+    shape: &Shape,
+    shapes: &Shapes,
+) {
+    let key = match shapes.resolve(shape) {
+        Shape::List(of) => of.merge_key.as_deref().unwrap_or_default(),
+        _ => "",
     };
-    let same = |item: &Value, wanted: &Value| match key.as_str() {
-        "" => item == wanted,
-        key => item.get(key).is_some() && item.get(key) == wanted.get(key),
-    };
-    let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) else { return };
-    let named = |item: &Value| order.iter().any(|wanted| same(item, wanted));
-    let mut in_order =
-        order.iter().filter_map(|wanted| items.iter().find(|item| same(item, wanted)).cloned());
-    let sorted: Vec<Value> = in_order.by_ref().collect();
-    let mut next = sorted.into_iter();
-    for item in items.iter_mut() {
-        if named(item)
-            && let Some(wanted) = next.next()
-        {
-            *item = wanted;
-        }
+    if let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) {
+        *items = ordered(std::mem::take(items), order, before, key);
     }
+}
+
+/// What a patch names comes in the order of the patch, the rest in the order it had. The rest goes first only where it
+/// stood before something that was there already; what is new goes before it.
+fn ordered(items: Vec<Value>, order: &[Value], before: &[Value], key: &str) -> Vec<Value> {
+    let same = |left: &Value, right: &Value| match key {
+        "" => left == right,
+        key => left.get(key).is_some() && left.get(key) == right.get(key),
+    };
+    let place = |item: &Value, list: &[Value]| list.iter().position(|other| same(item, other));
+    let (mut named, mut rest): (Vec<Value>, Vec<Value>) =
+        items.into_iter().partition(|item| place(item, order).is_some());
+    named.sort_by_key(|item| place(item, order));
+    rest.sort_by_key(|item| place(item, before));
+    let mut all = Vec::with_capacity(named.len() + rest.len());
+    let (mut named, mut rest) = (named.into_iter().peekable(), rest.into_iter().peekable());
+    while let (Some(first), Some(other)) = (named.peek(), rest.peek()) {
+        let stood_before = match (place(other, before), place(first, before)) {
+            (Some(other), Some(first)) => other < first,
+            _ => false,
+        };
+        all.extend(if stood_before { rest.next() } else { named.next() });
+    }
+    all.extend(named.chain(rest));
+    all
 }
 
 #[cfg(test)]
@@ -211,8 +238,9 @@ mod tests {
     fn lists_are_merged_by_key_by_value_or_not() {
         let pod = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}], "finalizers": ["x"], "plain": ["x"]});
         let patch = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}], "finalizers": ["y"], "plain": ["y"]});
-        let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}],
-                           "finalizers": ["x", "y"], "plain": ["y"]});
+        // As a real server has it: what is new goes before what the patch does not name.
+        let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}, {"name": "b"}],
+                           "finalizers": ["y", "x"], "plain": ["y"]});
         assert_eq!(patched(pod, patch), Ok(after));
     }
 
@@ -237,7 +265,7 @@ mod tests {
             (
                 json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}], "containers": [{"name": "c"}]}),
                 "containers",
-                json!([{"name": "c"}, {"name": "b"}, {"name": "a"}]),
+                json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]),
             ),
         ];
         for (patch, field, wanted) in rows {
@@ -253,7 +281,7 @@ mod tests {
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
         assert_eq!(
             wrong,
-            Err(r#"invalid value "paint" for $patch: merge, replace and delete are accepted"#.to_owned())
+            Err("unknown patch type: paint".to_owned())
         );
     }
 }

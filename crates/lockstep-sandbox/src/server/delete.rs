@@ -86,10 +86,12 @@ impl Turn<'_> {
         if let Some(grace) = query.number("gracePeriodSeconds")? {
             options.grace = u64::try_from(grace).ok();
         }
-        if query.get("orphanDependents") == Some("true") {
+        let orphans = query.get("orphanDependents").map(|said| said == "true");
+        let orphans = orphans.or_else(|| body["orphanDependents"].as_bool());
+        check_policy(options.policy.as_deref(), orphans.is_some())?;
+        if orphans == Some(true) {
             options.policy = Some("Orphan".to_owned());
         }
-        check_policy(options.policy.as_deref())?;
         Ok(options)
     }
 
@@ -241,8 +243,14 @@ pub(super) fn read_options(body: &Value) -> Options {
     }
 }
 
-fn check_policy(policy: Option<&str>) -> Result<(), Refusal> {
+fn check_policy(policy: Option<&str>, says_orphans: bool) -> Result<(), Refusal> {
     match policy {
+        Some(policy) if says_orphans => {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            let message = format!("Invalid value: {policy:?}: {why}");
+            let cause = Cause::new("FieldValueInvalid", "propagationPolicy", &message);
+            Err(Refusal::invalid(meta("DeleteOptions"), vec![cause]))
+        }
         None | Some("Foreground" | "Background" | "Orphan") => Ok(()),
         Some(other) => {
             let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
