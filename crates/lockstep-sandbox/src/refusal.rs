@@ -174,8 +174,9 @@ impl Refusal {
         Self::new(406, "NotAcceptable", message).generic()
     }
 
-    /// None of the forms that are accepted is known here, in the words of those who look twice.
-    pub fn other_forms_accepted(known: &str) -> Self {
+    /// None of the forms that are accepted is known to those who serve custom kinds.
+    pub fn no_such_form() -> Self {
+        let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         Self::new(406, "NotAcceptable", format!("only the following media types are accepted: {known}"))
     }
 
@@ -254,6 +255,14 @@ impl Refusal {
 
     /// The object is wrong. `about` names its kind.
     pub fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
+        // What two rules say is said once.
+        let mut said: Vec<Cause> = Vec::with_capacity(causes.len());
+        for cause in causes {
+            if !said.contains(&cause) {
+                said.push(cause);
+            }
+        }
+        let causes = said;
         let lines: Vec<String> =
             causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let what = match lines.as_slice() {

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod build;
 pub mod cluster;
+pub mod embedded;
 pub mod figures;
 pub mod floor;
 pub mod neighbours;

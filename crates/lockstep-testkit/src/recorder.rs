@@ -64,6 +64,11 @@ impl Recorder {
         Self { tape, news, watching, listening }
     }
 
+    /// What the controller sees may be so old.
+    pub fn seen_late_by(&self, lag: Duration) {
+        lock(&self.tape).lag = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+    }
+
     /// The wish changes now. Call it before the API server learns of it. Until [`Recorder::wish_is_known`] the
     /// controller may still act on the old one, and the looser of both is what it is held to.
     pub fn wish(&self, workload: &Workload) {

@@ -208,7 +208,7 @@ async fn answers_that_are_lost_are_found_out() {
 
 #[tokio::test]
 async fn the_api_server_is_restarted_in_mid_rollout() {
-    let Some((cluster, operator)) = with_operator(Cluster::builder(), &[]).await else { return };
+    let Some((cluster, operator)) = with_operator(Cluster::builder().our_own(), &[]).await else { return };
     let verdict = play(&cluster, &one_change(), async {
         until_rolling(&cluster).await;
         tokio::time::sleep(Duration::from_millis(500)).await;

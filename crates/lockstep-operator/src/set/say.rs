@@ -35,10 +35,12 @@ impl Actor {
             return self.wake_at(until);
         }
         let since = self.said_at.map(|at| at.elapsed());
-        if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since))
+        if let Some(left) = since.and_then(|since| PERIOD.checked_sub(since)).filter(|left| !left.is_zero())
             && !is_prompt(&self.said, &status)
         {
-            self.wake_at(self.now() + Millis(u64::try_from(left.as_millis()).unwrap_or_default()));
+            // A part of a millisecond is waited for, too: who wakes early would only look again at once.
+            let left = left.as_nanos().div_ceil(1_000_000);
+            self.wake_at(self.now() + Millis(u64::try_from(left).unwrap_or_default()));
             return;
         }
         self.announce(&wish.set, &status);

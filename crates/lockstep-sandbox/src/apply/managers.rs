@@ -189,14 +189,21 @@ impl Managers {
     ) -> Result<Written, Vec<Conflict>> {
         let Writing { who, time, shape, shapes, reset } = write;
         let last = self.of(who).cloned().unwrap_or_default();
-        let named = fields_of(applied, shape, shapes).difference(&nobodys()).without_all_below(reset);
+        let all = fields_of(applied, shape, shapes).without_all_below(reset);
+        let named = all.difference(&nobodys());
         let mut managers = self.clone();
         let before = self.0.iter().find(|entry| entry.who == **who).map(|entry| entry.time.clone());
         managers.set(who, named, &before.unwrap_or_default());
-        let owned = managers.0.iter().fold(Fields::default(), |all, entry| all.union(&entry.fields));
+        // What nobody owns in the end still belongs to whoever names it while the object is put together.
+        let owned = managers.0.iter().fold(all, |all, entry| all.union(&entry.fields));
         let merged = merge(live, applied, shape, shapes);
         let object = prune(&merged, &last, &owned, shape, shapes);
-        let changed = compare(live, &object, shape, shapes);
+        let compared = compare(live, &object, shape, shapes);
+        let changed = Comparison {
+            added: compared.added.without_all_below(reset),
+            modified: compared.modified.without_all_below(reset),
+            removed: compared.removed.without_all_below(reset),
+        };
         let conflicts = managers.conflicts(who, &changed.set());
         if !conflicts.is_empty() && !force {
             return Err(conflicts);

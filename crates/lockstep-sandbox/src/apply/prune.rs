@@ -2,80 +2,92 @@
 
 use serde_json::{Map, Value};
 
+use super::walk::fields_of;
 use crate::fields::{Element, Fields};
-use crate::shape::{ListKind, ListShape, Shape, Shapes};
+use crate::shape::{ListKind, Shape, Shapes};
 
 /// The object without what its applier dropped: fields they owned the last time and nobody owns now.
 ///
-/// A map or an item of which somebody else owns something stays, with what they do not own gone.
+/// What they owned goes with all that lies below it, unless somebody owns something there; then it stays with that, and
+/// with what nobody ever owned.
 pub fn prune(value: &Value, last: &Fields, owned: &Fields, shape: &Shape, shapes: &Shapes) -> Value {
+    if last.is_empty() {
+        return value.clone();
+    }
+    let of = |value: &Value| named(&fields_of(value, shape, shapes), shape, shapes);
+    let (last, owned, all) = (named(last, shape, shapes), named(owned, shape, shapes), of(value));
+    let bare = without(value, &last, shape, shapes);
+    let kept = without(value, &all.difference(&of(&bare).union(&owned)), shape, shapes);
+    without(value, &all.difference(&of(&kept)).intersection(&last), shape, shapes)
+}
+
+/// The set with every field of a structure below which something belongs to it.
+fn named(fields: &Fields, shape: &Shape, shapes: &Shapes) -> Fields {
+    let mut all = Fields::default();
+    if fields.is_member() {
+        all.set_member();
+    }
+    for (element, child) in fields.children() {
+        let shape = below(element, shape, shapes);
+        let mut child = named(child, shape.0, shapes);
+        if shape.1 && !child.is_empty() {
+            child.set_member();
+        }
+        all.hang(element.clone(), child);
+    }
+    all
+}
+
+/// The shape of a part, and whether it is a field of a structure.
+fn below<'a>(element: &Element, shape: &'a Shape, shapes: &'a Shapes) -> (&'a Shape, bool) {
+    match (shapes.resolve(shape), element.name()) {
+        (Shape::Map(of), Some(name)) => (of.field(name), of.fields.contains_key(name)),
+        (Shape::List(of), None) => (&of.items, false),
+        _ => (&Shape::Any, false),
+    }
+}
+
+/// A value without some of its fields. A map or a list of which nothing is left is null.
+fn without(value: &Value, gone: &Fields, shape: &Shape, shapes: &Shapes) -> Value {
     match (value, shapes.resolve(shape)) {
         (Value::Object(map), Shape::Map(of)) if !of.atomic => {
-            maps(map, last, owned, |name| of.field(name), shapes)
+            entries_without(map, gone, |name| of.field(name), shapes)
         }
-        (Value::Object(map), Shape::Any) => maps(map, last, owned, |_| &Shape::Any, shapes),
+        (Value::Object(map), Shape::Any) => entries_without(map, gone, |_| &Shape::Any, shapes),
         (Value::Array(items), Shape::List(of)) if of.kind != ListKind::Atomic => {
-            lists(items, last, owned, of, shapes)
+            let kept = items.iter().filter_map(|item| {
+                let element = of.element(item)?;
+                part_without(item, gone.child(&element), &of.items, shapes)
+            });
+            let kept: Vec<Value> = kept.collect();
+            if kept.is_empty() { Value::Null } else { Value::Array(kept) }
         }
         _ => value.clone(),
     }
 }
 
-fn maps<'a>(
+fn entries_without<'a>(
     map: &Map<String, Value>,
-    last: &Fields,
-    owned: &Fields,
+    gone: &Fields,
     shape_of: impl Fn(&str) -> &'a Shape,
     shapes: &Shapes,
 ) -> Value {
-    let mut left = Map::new();
+    let mut kept = Map::new();
     for (name, value) in map {
-        if let Some(value) = child(value, &Element::field(name), last, owned, shape_of(name), shapes) {
-            left.insert(name.clone(), value);
+        if let Some(value) = part_without(value, gone.child(&Element::field(name)), shape_of(name), shapes) {
+            kept.insert(name.clone(), value);
         }
     }
-    Value::Object(left)
+    if kept.is_empty() { Value::Null } else { Value::Object(kept) }
 }
 
-fn lists(items: &[Value], last: &Fields, owned: &Fields, of: &ListShape, shapes: &Shapes) -> Value {
-    let keep = |item: &Value| match of.element(item) {
-        None => Some(item.clone()),
-        Some(element) => {
-            child(item, &element, last, owned, &of.items, shapes).map(|left| with_keys(left, item, of))
-        }
-    };
-    Value::Array(items.iter().filter_map(keep).collect())
-}
-
-/// An item that stays keeps what it is known by.
-fn with_keys(mut left: Value, item: &Value, of: &ListShape) -> Value {
-    if let (ListKind::Map(keys), Some(left)) = (&of.kind, left.as_object_mut()) {
-        for (key, _) in keys {
-            if let Some(value) = item.get(key) {
-                left.insert(key.clone(), value.clone());
-            }
-        }
+/// What is left of a part; nothing if all of it goes.
+fn part_without(value: &Value, gone: Option<&Fields>, shape: &Shape, shapes: &Shapes) -> Option<Value> {
+    match gone {
+        Some(gone) if gone.is_member() => None,
+        Some(gone) if !gone.is_empty() => Some(without(value, gone, shape, shapes)),
+        _ => Some(value.clone()),
     }
-    left
-}
-
-/// What is left of a field or an item, if anything.
-fn child(
-    value: &Value,
-    element: &Element,
-    last: &Fields,
-    owned: &Fields,
-    shape: &Shape,
-    shapes: &Shapes,
-) -> Option<Value> {
-    let Some(last) = last.child(element) else { return Some(value.clone()) };
-    let nobody = Fields::default();
-    let owned = owned.child(element).unwrap_or(&nobody);
-    // What they named goes with all that is in it, defaults too, unless somebody owns some of it.
-    if owned.is_empty() && (last.is_member() || element.name().is_some()) {
-        return None;
-    }
-    Some(prune(value, last, owned, shape, shapes))
 }
 
 #[cfg(test)]
@@ -109,16 +121,16 @@ mod tests {
         let other = json!({"labels": {"b": "2"}});
         assert_eq!(pruned(merged.clone(), last.clone(), &[other]), json!({"labels": {"b": "2", "c": "3"}}));
         let alone = json!({"labels": {"a": "1", "b": "2"}});
-        assert_eq!(pruned(alone, last, &[]), json!({}));
+        assert_eq!(pruned(alone, last, &[]), Value::Null);
     }
 
     #[test]
-    fn an_item_that_is_dropped_stays_with_what_others_own() {
+    fn an_item_that_is_dropped_goes_with_its_defaults_unless_somebody_owns_one() {
         let merged = json!({"list": [{"name": "web", "image": "v1", "policy": "Always"}, {"name": "side"}]});
         let last = json!({"list": [{"name": "web", "image": "v1"}, {"name": "side"}]});
-        let other = json!({"list": [{"name": "web", "policy": "Always"}]});
-        assert_eq!(pruned(merged.clone(), last.clone(), &[other.clone()]), other);
-        // What nobody owns, a default for instance, keeps nothing alive.
-        assert_eq!(pruned(merged, last, &[]), json!({}));
+        let side = json!({"list": [{"name": "side"}]});
+        assert_eq!(pruned(merged.clone(), last.clone(), &[side.clone()]), side);
+        let policy = json!({"list": [{"name": "web", "policy": "Always"}]});
+        assert_eq!(pruned(merged, last, &[policy.clone()]), policy);
     }
 }

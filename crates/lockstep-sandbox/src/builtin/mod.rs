@@ -33,7 +33,7 @@ pub use metadata::{validate_common_update, validate_metadata, validate_metadata_
 pub use prepare::keep_metadata;
 pub use quantity::{Quantity, QuantityError};
 pub use select::{UnknownField, check_field, selectable};
-pub use service::{Taken, allocate};
+pub use service::{Taken, allocate, is_read_otherwise};
 pub use wire::Misread;
 
 use crate::refusal::Cause;
@@ -52,6 +52,15 @@ pub fn decode((group, kind): GroupKind<'_>, object: &mut Value) -> Result<(), Mi
         }
         None => Ok(()),
     }
+}
+
+/// Reads metadata alone, as [`decode`] does: custom kinds have nothing else that is known beforehand.
+pub fn decode_metadata(metadata: &mut Value) -> Result<(), Misread> {
+    if metadata.is_null() {
+        return Ok(());
+    }
+    let read = metadata.clone();
+    wire::settle("meta/v1.ObjectMeta", metadata).inspect_err(|_| *metadata = read)
 }
 
 /// Fills in what an object does not say.

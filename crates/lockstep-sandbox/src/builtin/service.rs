@@ -43,9 +43,21 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
     node_ports(spec, before, taken)
 }
 
+/// A service as it is read: one that only stands for a name says nothing of traffic within the cluster, whatever is
+/// stored.
+pub fn is_read_otherwise(service: &Value) -> bool {
+    let spec = at(service, &["spec"]);
+    text(spec, "type") == "ExternalName" && has(spec, "internalTrafficPolicy")
+}
+
 /// Who does not name what was allocated keeps it.
 fn keep_allocated(spec: &mut Value, old: &Value) {
     let with_address = |spec: &Value| text(spec, "type") != "ExternalName";
+    let (one, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
+    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        // Whoever names another address means the list, too.
+        put(spec, "clusterIPs", json!([one]));
+    }
     if with_address(old) && with_address(spec) {
         for field in ["clusterIP", "clusterIPs"] {
             let gone = if field == "clusterIP" {
@@ -198,9 +210,6 @@ pub(super) fn drop_what_the_type_has_not(new: &mut Value, old: &Value) {
                 drop_field(spec, field);
             }
         }
-    }
-    if text(spec, "type") == "ExternalName" {
-        drop_field(spec, "internalTrafficPolicy");
     }
     if with_ports(old) && !with_ports(spec) {
         let before: Vec<i64> = list(old, "ports").iter().filter_map(|port| int(port, "nodePort")).collect();

@@ -1,5 +1,9 @@
 //! Requests, from the first to the last word: webhooks are asked in between.
 
+use std::sync::atomic::Ordering;
+
+use jiff::Timestamp;
+
 use crate::request::Request;
 use crate::server::{Answer, Told};
 
@@ -8,9 +12,13 @@ use super::Shared;
 impl Shared {
     /// What comes of a request.
     pub async fn respond(&self, request: &Request) -> Answer {
-        let mut told = Told::default();
+        // The time of a request is that of its arrival, and what is made up for it is made up once: a webhook that
+        // takes its time is asked once.
+        let now = self.now();
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut told = Told::about(format!("{} {number}", self.first));
         loop {
-            match self.handle(request, &told) {
+            match self.handle(now, request, &told) {
                 Answer::Ask(call) => {
                     let time = std::time::Duration::from_secs(call.timeout);
                     let said = tokio::time::timeout(time, self.caller.call(&call)).await;
@@ -22,8 +30,7 @@ impl Shared {
         }
     }
 
-    fn handle(&self, request: &Request, told: &Told) -> Answer {
-        let now = self.now();
+    fn handle(&self, now: Timestamp, request: &Request, told: &Told) -> Answer {
         let (answer, revision) = {
             let mut state = self.lock();
             let kinds = state.server.catalogue().generation();

@@ -12,7 +12,7 @@ pub enum Answered {
     /// All of it.
     Whole(Option<Bytes>),
     /// Events, line by line, as they come.
-    Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Events(Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>),
 }
 
 impl std::fmt::Debug for Answered {
@@ -35,7 +35,7 @@ impl Body for Answered {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Events(events) => {
-                events.as_mut().poll_next(cx).map(|line| line.map(|line| Ok(Frame::data(line))))
+                events.as_mut().poll_next(cx).map(|line| line.map(|line| line.map(Frame::data)))
             }
         }
     }

@@ -7,11 +7,13 @@ mod answer;
 mod body;
 pub mod data;
 mod drive;
+pub mod faults;
 mod listen;
 mod service;
 mod stream;
 mod webhooks;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -25,7 +27,7 @@ use crate::server::{Catalogue, Server, Settings};
 pub use self::body::Answered;
 pub use self::listen::{Access, ListenError, Listening};
 pub use self::service::InProcess;
-pub use self::webhooks::{Caller, NoWebhooks};
+pub use self::webhooks::{Caller, Carried, Handler, Webhooks};
 
 /// How a cluster is set up.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl Setup {
     /// A fresh cluster that starts at some time.
     pub fn at(origin: Timestamp) -> Self {
         let settings = Settings::default();
-        Self { settings, origin, without: Vec::new(), caller: Arc::new(NoWebhooks), data: None }
+        Self { settings, origin, without: Vec::new(), caller: Arc::new(Webhooks::default()), data: None }
     }
 }
 
@@ -71,6 +73,9 @@ pub(crate) struct Shared {
     caller: Arc<dyn Caller>,
     origin: Timestamp,
     started: Instant,
+    /// The revision it started with, and how many requests there were since: no two have the same number.
+    first: u64,
+    requests: AtomicU64,
 }
 
 /// What is changed under one lock.
@@ -116,7 +121,10 @@ impl Cluster {
         let (changed, _) = watch::channel(server.store().revision());
         let state = Mutex::new(State { server, controllers });
         let started = Instant::now();
-        let shared = Arc::new(Shared { state, kinds, changed, caller, origin, started });
+        let first = *changed.borrow();
+        let requests = AtomicU64::new(0);
+        let shared = Shared { state, kinds, changed, caller, origin, started, first, requests };
+        let shared = Arc::new(shared);
         let driver = tokio::spawn(drive::drive(Arc::downgrade(&shared)));
         Self { shared, _driver: Arc::new(Task(driver)) }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures::StreamExt;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, WARNING};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -48,6 +49,13 @@ impl InProcess {
         self
     }
 
+    /// The oldest and the newest state that is known.
+    pub(super) fn revisions(&self) -> (u64, u64) {
+        let state = self.shared.lock();
+        let store = state.server.store();
+        (store.compacted(), store.revision())
+    }
+
     fn lets_in(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
         let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok());
@@ -79,7 +87,7 @@ impl InProcess {
         Ok(match self.shared.respond(&request).await {
             Answer::Done(done) => response(&done),
             Answer::Watch(watch) => {
-                let events = stream::events(self.shared, *watch);
+                let events = stream::events(self.shared, *watch).map(Ok);
                 let mut response = Response::new(Answered::Events(Box::pin(events)));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 response

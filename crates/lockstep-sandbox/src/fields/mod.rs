@@ -114,13 +114,17 @@ impl Fields {
     /// Every place that belongs to the set, as a path of elements.
     pub fn paths(&self) -> Vec<Vec<&Element>> {
         let mut found = Vec::new();
+        if self.member {
+            found.push(Vec::new());
+        }
         self.collect(&mut Vec::new(), &mut found);
         found
     }
 
     fn collect<'a>(&'a self, path: &mut Vec<&'a Element>, found: &mut Vec<Vec<&'a Element>>) {
-        if self.member {
-            found.push(path.clone());
+        // First what ends here, then what goes on: the order of a real server's sentences.
+        for (element, _) in self.children.iter().filter(|(_, child)| child.member) {
+            found.push(path.iter().copied().chain([element]).collect());
         }
         for (element, child) in &self.children {
             path.push(element);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::server::go_map;
 use crate::shape::{ListShape, Shape, Shapes};
 
 const DIRECTIVE: &str = "$patch";
@@ -81,8 +82,7 @@ fn maps(
     }
     for (name, order) in patch {
         if let Some(list) = name.strip_prefix(ORDER) {
-            let before = map.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            put_in_order(&mut left, list, order, before, field(shape, list, shapes), shapes);
+            put_in_order(&mut left, map.get(list), list, order, shape, shapes);
         }
     }
     Ok(Some(left))
@@ -109,20 +109,20 @@ fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Pa
     if key.is_empty() {
         let mut all = now.to_vec();
         all.extend(change.iter().filter(|item| !now.contains(item)).cloned());
-        return Ok(Value::Array(ordered(all, change, now, key)));
+        return Ok(Value::Array(in_order(all, change, now, key)));
     }
     let replaces = |item: &Value| item.get(DIRECTIVE).and_then(Value::as_str) == Some("replace");
     let mut all = if change.iter().any(replaces) { Vec::new() } else { now.to_vec() };
     for item in change {
         let Some(fields) = item.as_object() else {
-            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+            return Err(StrategicError::NoKey { item: go_map(item), key: key.to_owned() });
         };
         let word = directive(fields)?;
         if word == Some("replace") && fields.len() == 1 {
             continue;
         }
         let Some(value) = fields.get(key) else {
-            return Err(StrategicError::NoKey { item: item.to_string(), key: key.to_owned() });
+            return Err(StrategicError::NoKey { item: go_map(item), key: key.to_owned() });
         };
         let place = all.iter().position(|other| other.get(key) == Some(value));
         match (word, place) {
@@ -132,7 +132,35 @@ fn lists(now: &[Value], change: &[Value], of: &ListShape, shapes: &Shapes) -> Pa
             (_, None) => all.push(strategic(&Value::Object(Map::new()), item, &of.items, shapes)?),
         }
     }
-    Ok(Value::Array(ordered(all, change, now, key)))
+    Ok(Value::Array(in_order(all, change, now, key)))
+}
+
+/// Items that are named come in the order they are named in, the others in the order they had. Where one of each could
+/// come next, the other comes first only if both were there before and it stood before the named one.
+fn in_order(all: Vec<Value>, named: &[Value], before: &[Value], key: &str) -> Vec<Value> {
+    let same = |item: &Value, other: &Value| match key {
+        "" => item == other,
+        key => item.get(key).is_some() && item.get(key) == other.get(key),
+    };
+    let place = |list: &[Value], item: &Value| list.iter().position(|other| same(item, other));
+    let (mut first, mut others): (Vec<Value>, Vec<Value>) =
+        all.into_iter().partition(|item| place(named, item).is_some());
+    first.sort_by_key(|item| place(named, item));
+    others.sort_by_key(|item| place(before, item));
+    let (mut first, mut others) = (first.into_iter().peekable(), others.into_iter().peekable());
+    let mut sorted = Vec::new();
+    while let Some(item) = first.peek() {
+        let earlier = |other: &Value| match (place(before, other), place(before, item)) {
+            (Some(other), Some(item)) => other < item,
+            _ => false,
+        };
+        match others.next_if(|other| earlier(other)) {
+            Some(other) => sorted.push(other),
+            None => sorted.extend(first.next()),
+        }
+    }
+    sorted.extend(others);
+    sorted
 }
 
 fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
@@ -175,44 +203,19 @@ fn delete_from(map: &mut Map<String, Value>, list: &str, gone: &Value) -> Patche
 /// Brings what the order names into this order.
 fn put_in_order(
     map: &mut Map<String, Value>,
+    before: Option<&Value>,
     list: &str,
     order: &Value,
-    before: &[Value],
     shape: &Shape,
     shapes: &Shapes,
 ) {
-    let key = match shapes.resolve(shape) {
-        Shape::List(of) => of.merge_key.as_deref().unwrap_or_default(),
-        _ => "",
+    let key = match shapes.resolve(field(shape, list, shapes)) {
+        Shape::List(of) => of.merge_key.clone().unwrap_or_default(),
+        _ => String::new(),
     };
-    if let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) {
-        *items = ordered(std::mem::take(items), order, before, key);
-    }
-}
-
-/// What a patch names comes in the order of the patch, the rest in the order it had. The rest goes first only where it
-/// stood before something that was there already; what is new goes before it.
-fn ordered(items: Vec<Value>, order: &[Value], before: &[Value], key: &str) -> Vec<Value> {
-    let same = |left: &Value, right: &Value| match key {
-        "" => left == right,
-        key => left.get(key).is_some() && left.get(key) == right.get(key),
-    };
-    let place = |item: &Value, list: &[Value]| list.iter().position(|other| same(item, other));
-    let (mut named, mut rest): (Vec<Value>, Vec<Value>) =
-        items.into_iter().partition(|item| place(item, order).is_some());
-    named.sort_by_key(|item| place(item, order));
-    rest.sort_by_key(|item| place(item, before));
-    let mut all = Vec::with_capacity(named.len() + rest.len());
-    let (mut named, mut rest) = (named.into_iter().peekable(), rest.into_iter().peekable());
-    while let (Some(first), Some(other)) = (named.peek(), rest.peek()) {
-        let stood_before = match (place(other, before), place(first, before)) {
-            (Some(other), Some(first)) => other < first,
-            _ => false,
-        };
-        all.extend(if stood_before { rest.next() } else { named.next() });
-    }
-    all.extend(named.chain(rest));
-    all
+    let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) else { return };
+    let before = before.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    *items = in_order(std::mem::take(items), order, before, &key);
 }
 
 #[cfg(test)]
@@ -238,7 +241,6 @@ mod tests {
     fn lists_are_merged_by_key_by_value_or_not() {
         let pod = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}], "finalizers": ["x"], "plain": ["x"]});
         let patch = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}], "finalizers": ["y"], "plain": ["y"]});
-        // As a real server has it: what is new goes before what the patch does not name.
         let after = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}, {"name": "b"}],
                            "finalizers": ["y", "x"], "plain": ["y"]});
         assert_eq!(patched(pod, patch), Ok(after));
@@ -277,7 +279,7 @@ mod tests {
     #[test]
     fn what_cannot_be_patched_is_named() {
         let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
-        assert_eq!(wrong, Err(r#"map: {"image":"x"} does not contain declared merge key: name"#.to_owned()));
+        assert_eq!(wrong, Err(r#"map: map[image:x] does not contain declared merge key: name"#.to_owned()));
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
         assert_eq!(
             wrong,

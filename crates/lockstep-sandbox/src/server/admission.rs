@@ -29,18 +29,36 @@ pub struct Call {
     pub body: Value,
 }
 
-/// What webhooks have said, by the key of the question: a review, or why there is none.
+/// What is known about a request from elsewhere: what webhooks have said to it, by the key of the question (a review, or
+/// why there is none), and by what it can be told from all others.
 #[derive(Debug, Clone, Default)]
-pub struct Told(BTreeMap<String, Result<Value, String>>);
+pub struct Told {
+    said: BTreeMap<String, Result<Value, String>>,
+    occasion: String,
+}
 
 impl Told {
+    /// Nothing yet, about a request that has a number nobody else's has. What is made up for it (identities, names)
+    /// stays the same however often it is thought through.
+    pub fn about(occasion: String) -> Self {
+        Self { occasion, ..Self::default() }
+    }
+
     /// Keeps an answer.
     pub fn tell(&mut self, call: &Call, answer: Result<Value, String>) {
-        self.0.insert(call.key.clone(), answer);
+        self.said.insert(call.key.clone(), answer);
     }
 
     fn of(&self, key: &str) -> Option<&Result<Value, String>> {
-        self.0.get(key)
+        self.said.get(key)
+    }
+
+    /// What is made up for this request is made from this, or from the revision where it has no number.
+    pub(super) fn occasion(&self, revision: u64) -> String {
+        match self.occasion.as_str() {
+            "" => revision.to_string(),
+            numbered => numbered.to_owned(),
+        }
     }
 }
 

@@ -94,7 +94,6 @@ impl Turn<'_> {
     /// Stores an object, unless it is a dry run.
     pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
         if dry_run {
-            self.server.tried += 1;
             return Arc::new(object);
         }
         let is_definition = *key.resource == *catalogue::DEFINITIONS;
@@ -146,7 +145,7 @@ impl Turn<'_> {
     /// Gives an object what only a server gives.
     fn fill(&self, target: &Target, object: &mut Value) {
         let seed = self.server.settings.seed;
-        let next = format!("{} {}", self.server.store.revision() + 1, self.server.tried);
+        let next = self.told.occasion(self.server.store.revision() + 1);
         let metadata = &mut object["metadata"];
         metadata["uid"] = Value::from(identity(seed, &format!("uid {next}")));
         metadata["creationTimestamp"] = Value::from(written(self.now));

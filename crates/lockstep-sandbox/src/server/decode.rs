@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::decoding;
 use crate::kinds::Kind;
 use crate::protobuf;
-use crate::refusal::Refusal;
+use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Request};
 
 use super::{Step, Turn};
@@ -100,13 +100,14 @@ impl Turn<'_> {
     /// The object of a body. What it does not say about itself, the path says.
     pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
         let mut object = value(self.request, &kind.kind)?;
-        self.check_kind(&object, kind)?;
+        self.check_kind(&object, kind, fields)?;
         let duplicates = match self.request.media_type() {
             "" | "application/json" => decoding::duplicate_fields(&self.request.body),
             "application/yaml" => duplicate_in_yaml(&self.request.body),
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;
+        check_custom_kind(&object, kind)?;
         object["apiVersion"] = Value::from(kind.api_version());
         object["kind"] = Value::from(&*kind.kind);
         Ok(object)
@@ -123,7 +124,8 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
-        let wiped = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+        let read = kind.schema.is_some() || fields != FieldValidation::Ignore;
+        let wiped = read && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = duplicates;
         found.extend(self.prune(object, kind));
         if wiped {
@@ -137,7 +139,7 @@ impl Turn<'_> {
             self.warnings.extend(found);
             return Ok(());
         }
-        let (what, version) = (&kind.kind, &kind.of.version);
+        let (what, version) = (object["kind"].as_str().unwrap_or(&kind.kind), &kind.of.version);
         let found = found.join(", ");
         let message =
             format!("{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}");
@@ -145,15 +147,21 @@ impl Turn<'_> {
     }
 
     /// It says that it is what the path says. Built-in kinds need not say anything.
-    pub(super) fn check_kind(&self, object: &Value, kind: &Kind) -> Result<(), Refusal> {
+    pub(super) fn check_kind(&self, object: &Value, kind: &Kind, fields: FieldValidation) -> Result<(), Refusal> {
         let said = |key: &str| object[key].as_str().unwrap_or_default();
         let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
         let wanted_version = kind.api_version();
         if kind.schema.is_none() {
             if named.is_empty() {
                 let body = String::from_utf8_lossy(&self.request.body);
-                let why = format!("Object 'Kind' is missing in '{body}' ({})", summary(&self.request.body));
-                return Err(unrecognized(wanted, &why));
+                let why = format!("Object 'Kind' is missing in '{body}'");
+                return Err(match fields {
+                    FieldValidation::Ignore => Refusal::bad_request(format!(
+                        "{wanted} in version {:?} cannot be handled as a {wanted}: {why}",
+                        kind.of.version
+                    )),
+                    _ => unrecognized(wanted, &format!("{why} ({})", summary(&self.request.body))),
+                });
             }
             if version != wanted_version {
                 return Err(Refusal::bad_request(format!(
@@ -183,4 +191,16 @@ impl Turn<'_> {
         let message = format!("{named} in version {short:?} cannot be handled as a {wanted}: {why}");
         Err(Refusal::bad_request(message))
     }
+}
+
+/// An object of a custom kind that calls itself something else.
+fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
+    let said = object["kind"].as_str().unwrap_or_default();
+    if kind.schema.is_some() || said == &*kind.kind {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {said:?}: must be {}", kind.kind);
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let about = About { group: &kind.of.group, what: said, name };
+    Err(Refusal::invalid(about, vec![Cause::new("FieldValueInvalid", "kind", &message)]))
 }

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     pub uid: Option<String>,
     pub version: Option<String>,
     pub dry_run: bool,
+    /// Dependents are to go, in the words of old.
+    pub cascade: bool,
 }
 
 /// Kinds whose deletion shows what is gone, not only that it is.
@@ -38,7 +40,9 @@ impl Turn<'_> {
         let object = self.converted(gone.object(), &target.kind)?;
         let shown = matches!(gone, Gone::Later(_)) || SHOWN.contains(&&*target.kind.kind);
         if shown {
-            return Ok(look.one(200, object, &self.server.catalogue, self.now));
+            let later = options.cascade && matches!(gone, Gone::Later(_));
+            let code = if later { 202 } else { 200 };
+            return Ok(look.one(code, object, &self.server.catalogue, self.now));
         }
         let mut details =
             json!({"name": target.name, "kind": &*target.kind.plural, "uid": live["metadata"]["uid"]});
@@ -86,11 +90,14 @@ impl Turn<'_> {
         if let Some(grace) = query.number("gracePeriodSeconds")? {
             options.grace = u64::try_from(grace).ok();
         }
-        let orphans = query.get("orphanDependents").map(|said| said == "true");
-        let orphans = orphans.or_else(|| body["orphanDependents"].as_bool());
-        check_policy(options.policy.as_deref(), orphans.is_some())?;
-        if orphans == Some(true) {
-            options.policy = Some("Orphan".to_owned());
+        let orphan = match query.get("orphanDependents") {
+            Some(said) => Some(said == "true"),
+            None => body["orphanDependents"].as_bool(),
+        };
+        check_policy(options.policy.as_deref(), orphan)?;
+        options.cascade = orphan == Some(false);
+        if let Some(orphan) = orphan {
+            options.policy = Some(if orphan { "Orphan" } else { "Background" }.to_owned());
         }
         Ok(options)
     }
@@ -195,7 +202,12 @@ impl Turn<'_> {
         set_finalizers(&mut object, finalizers);
         let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
         if !held && grace == 0 {
-            return Ok(self.remove(key, object, options.dry_run));
+            // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
+            let last = match is_graceful(target) && object != **live {
+                true => Value::clone(&*self.keep(key.clone(), object, options.dry_run)),
+                false => Value::clone(live),
+            };
+            return Ok(self.remove(key, last, options.dry_run));
         }
         if object == **live {
             return Ok(Gone::Later(Arc::clone(live)));
@@ -240,28 +252,27 @@ pub(super) fn read_options(body: &Value) -> Options {
         uid: said(&preconditions["uid"]),
         version: said(&preconditions["resourceVersion"]),
         dry_run: body["dryRun"].as_array().is_some_and(|stages| !stages.is_empty()),
+        cascade: false,
     }
 }
 
-fn check_policy(policy: Option<&str>, says_orphans: bool) -> Result<(), Refusal> {
-    match policy {
-        Some(policy) if says_orphans => {
-            let why = "orphanDependents and deletionPropagation cannot be both set";
-            let message = format!("Invalid value: {policy:?}: {why}");
-            let cause = Cause::new("FieldValueInvalid", "propagationPolicy", &message);
-            Err(Refusal::invalid(meta("DeleteOptions"), vec![cause]))
-        }
-        None | Some("Foreground" | "Background" | "Orphan") => Ok(()),
-        Some(other) => {
-            let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
-            let message = format!("Unsupported value: {other:?}: {supported}");
-            let cause = Cause::new("FieldValueNotSupported", "propagationPolicy", &message);
-            Err(Refusal::invalid(meta("DeleteOptions"), vec![cause]))
-        }
+fn check_policy(policy: Option<&str>, orphan: Option<bool>) -> Result<(), Refusal> {
+    let mut causes = Vec::new();
+    let Some(policy) = policy else { return Ok(()) };
+    if orphan.is_some() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        let message = format!("Invalid value: {policy:?}: {why}");
+        causes.push(Cause::new("FieldValueInvalid", "propagationPolicy", &message));
     }
+    if !["Foreground", "Background", "Orphan"].contains(&policy) {
+        let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+        let message = format!("Unsupported value: {policy:?}: {supported}");
+        causes.push(Cause::new("FieldValueNotSupported", "propagationPolicy", &message));
+    }
+    if causes.is_empty() { Ok(()) } else { Err(Refusal::invalid(meta("DeleteOptions"), causes)) }
 }
 
-fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
+pub(super) fn check_preconditions(target: &Target, live: &Value, options: &Options) -> Result<(), Refusal> {
     if &*target.kind.resource == "namespaces" {
         return check_namespace_preconditions(target, live, options);
     }

@@ -37,6 +37,7 @@ use crate::store::Store;
 pub use self::admission::{Call, Told};
 pub use self::catalogue::Catalogue;
 pub use self::render::{Body, Response};
+pub(crate) use self::typed::go_map;
 pub use self::watch::Watch;
 
 /// What comes of a request.
@@ -71,8 +72,6 @@ pub struct Server {
     pub(crate) store: Store,
     pub(crate) catalogue: Catalogue,
     pub(crate) settings: Settings,
-    /// How many writes were only tried: what they made up is not made up again.
-    pub(crate) tried: u64,
 }
 
 /// Why a request goes no further.
@@ -107,14 +106,19 @@ impl Server {
     /// A server with the namespaces every cluster has.
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let store = Store::new(settings.changes);
-        let mut server = Self { store, catalogue: Catalogue::built_in(), settings, tried: 0 };
+        let mut server = Self { store, catalogue: Catalogue::built_in(), settings };
         server.furnish(now);
         server
     }
 
     /// A server over what was stored before.
     pub fn over(settings: Settings, objects: impl IntoIterator<Item = Value>, revision: u64) -> Self {
-        let catalogue = Catalogue::built_in();
+        let objects: Vec<Value> = objects.into_iter().collect();
+        let mut catalogue = Catalogue::built_in();
+        // Without their definitions nobody knows where custom objects lie.
+        for crd in objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition") {
+            catalogue.define(crd);
+        }
         let mut store = Store::new(settings.changes);
         for object in objects {
             if let Some(key) = catalogue.key_of(&object) {
@@ -122,14 +126,7 @@ impl Server {
             }
         }
         store.resume_at(revision);
-        let mut server = Self { store, catalogue, settings, tried: 0 };
-        let definitions: Arc<str> = Arc::from(catalogue::DEFINITIONS);
-        let crds: Vec<Arc<Value>> =
-            server.store.list(&definitions, None).map(|(_, crd)| Arc::clone(crd)).collect();
-        for crd in crds {
-            server.catalogue.define(&crd);
-        }
-        server
+        Self { store, catalogue, settings }
     }
 
     /// What comes of a request. `told` is what webhooks have said to this very request so far.

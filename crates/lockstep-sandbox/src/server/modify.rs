@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::{Managers, Operation};
-use crate::refusal::Refusal;
+use crate::refusal::{Cause, Refusal};
 use crate::request::Writes;
 
 use super::admission::Question;
@@ -55,8 +55,7 @@ impl Turn<'_> {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
-        let whole = target.whole();
-        self.create_object(&whole, object, writes, Operation::Update)
+        self.create_object(target, object, writes, Operation::Update)
     }
 
     /// The name of an object is the one of the path.
@@ -99,7 +98,12 @@ impl Turn<'_> {
         };
         let mut object = object;
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        if version.is_empty() && target.kind.schema.is_some() {
+        if version.is_empty() {
+            if !is_updated_blindly(target) {
+                let why = "Invalid value: 0: must be specified for an update";
+                let cause = Cause::new("FieldValueInvalid", "metadata.resourceVersion", why);
+                return Err(Refusal::invalid(target.about(&name), vec![cause]).into());
+            }
             object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         }
         self.admit(target, &mut object, Some(live))?;
@@ -171,6 +175,20 @@ pub(super) fn is_created_by_update(target: &Target) -> bool {
     KINDS.contains(&&*target.kind.resource)
 }
 
+/// Kinds that may be updated by whoever does not know their version.
+fn is_updated_blindly(target: &Target) -> bool {
+    const NOT: &[&str] = &[
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "poddisruptionbudgets.policy",
+        "podgroups.scheduling.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "workloads.scheduling.k8s.io",
+    ];
+    target.kind.schema.is_some() && !NOT.contains(&&*target.kind.resource)
+}
+
 /// An object on its way out that nobody holds any longer.
 fn is_finished(object: &Value, target: &Target) -> bool {
     let metadata = &object["metadata"];
@@ -207,7 +225,12 @@ fn registry_key(target: &Target, name: &str) -> String {
     let kind = &target.kind;
     let group = if kind.schema.is_none() { format!("{}/", kind.of.group) } else { String::new() };
     let space = if kind.namespaced { format!("{}/", target.space()) } else { String::new() };
-    format!("/registry/{group}{}/{space}{name}", kind.plural)
+    let plural = match &*kind.resource {
+        "services" => "services/specs",
+        "nodes" => "minions",
+        _ => &kind.plural,
+    };
+    format!("/registry/{group}{plural}/{space}{name}")
 }
 
 /// What only a server gives is what it was, whatever is written.

@@ -148,7 +148,7 @@ impl Turn<'_> {
             );
             return Err(match kind.schema {
                 Some(_) => wrong(&why).into(),
-                None => self.check_kind(object, kind).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => self.check_kind(object, kind, fields).err().map_or_else(|| wrong(&why), |no| no).into(),
             });
         }
         if let Some(why) = self.type_error(object, kind) {
@@ -200,14 +200,28 @@ impl Turn<'_> {
         };
         let live = self.converted(&live, &target.kind)?;
         let mut object = owners::applied(self, target, &live, &applied, force)?;
-        let mut dropped = object.clone();
-        self.prune(&mut dropped, &target.kind);
-        object = dropped;
+        self.convertible(target, &applied, &object)?;
+        self.prune(&mut object, &target.kind);
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
         carry(&live, &mut object);
         let stored = self.update(target, &live, object, writes, "PatchOptions")?;
         Ok((stored, false))
+    }
+
+    /// What came out of an apply can be read at all.
+    fn convertible(&self, target: &Target, applied: &Value, object: &Value) -> Step<()> {
+        let kind = &target.kind;
+        let Some(why) = self.misread(object, kind) else { return Ok(()) };
+        let named = |key: &str| text(&applied["metadata"][key]);
+        let of = format!("{}, Kind={}", kind.api_version(), kind.kind);
+        Err(Refusal::failure(format!(
+            "failed to convert new object ({}/{}; {of}) to proper version: unable to convert unstructured object to \
+             {of}: {why}",
+            named("namespace"),
+            named("name"),
+        ))
+        .into())
     }
 
     fn apply_new(
@@ -228,10 +242,18 @@ impl Turn<'_> {
         }
         let live = self.blank(target);
         let mut object = owners::applied(self, target, &live, applied, force)?;
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
+        self.convertible(target, applied, &object)?;
+        let version = object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
+        let created = self.create_object(target, object, writes, Operation::Apply)?;
+        match version.filter(|_| writes.dry_run) {
+            // A version that cannot be comes back from a trial.
+            Some(version) => {
+                let mut tried = Value::clone(&created);
+                tried["metadata"]["resourceVersion"] = version;
+                Ok(Arc::new(tried))
+            }
+            None => Ok(created),
         }
-        self.create_object(&target.whole(), object, writes, Operation::Apply)
     }
 
     /// The body of an apply: always an object of the kind itself, under its own name.

@@ -209,7 +209,7 @@ impl Format {
             return Ok(Self { shown, yaml });
         }
         match is_known {
-            true => Err(Refusal::other_forms_accepted(FORMS)),
+            true => Err(Refusal::no_such_form()),
             false => Err(Refusal::not_acceptable(FORMS)),
         }
     }
@@ -235,7 +235,23 @@ pub(crate) struct Look {
 impl Look {
     pub fn of(kind: &Arc<Kind>, request: &Request) -> Result<Self, Refusal> {
         let include = request.query.get("includeObject").and_then(Include::read).unwrap_or_default();
-        Ok(Self { kind: Arc::clone(kind), format: Format::read(&request.accept)?, include })
+        let format = Format::read(&request.accept).map_err(|refusal| match kind.schema {
+            Some(_) => refusal,
+            None => Refusal::no_such_form(),
+        })?;
+        Ok(Self { kind: Arc::clone(kind), format, include })
+    }
+
+    /// An object as whoever asks for it reads it; events show what is stored.
+    fn as_read(&self, object: Arc<Value>) -> Arc<Value> {
+        if &*self.kind.resource != "services" || !crate::builtin::is_read_otherwise(&object) {
+            return object;
+        }
+        let mut object = Value::clone(&object);
+        if let Some(spec) = object["spec"].as_object_mut() {
+            spec.remove("internalTrafficPolicy");
+        }
+        Arc::new(object)
     }
 
     /// The same for a client that reads or watches many.
@@ -251,6 +267,7 @@ impl Look {
 
     /// One object.
     pub fn one(&self, code: u16, object: Arc<Value>, catalogue: &Catalogue, now: Timestamp) -> Response {
+        let object = self.as_read(object);
         let body = match self.format.shown {
             As::Objects => Body::Stored(object),
             As::Metadata => Body::Made(table::partial(&object)),
@@ -270,6 +287,7 @@ impl Look {
         catalogue: &Catalogue,
         now: Timestamp,
     ) -> Response {
+        let items: Vec<Arc<Value>> = items.into_iter().map(|item| self.as_read(item)).collect();
         let body = match self.format.shown {
             As::Objects => {
                 let head = json!({

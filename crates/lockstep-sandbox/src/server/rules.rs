@@ -23,13 +23,17 @@ impl Turn<'_> {
     /// Why a body cannot be an object of the kind at all.
     pub(super) fn type_error(&self, object: &Value, kind: &Kind) -> Option<String> {
         let what = &kind.kind;
-        match &kind.schema {
-            Some(_) => {
-                let why = builtin::decode(of(kind), &mut object.clone()).err()?;
-                Some(format!("{what} in version {:?} cannot be handled as a {what}: {why}", kind.of.version))
-            }
-            None => None,
-        }
+        let why = self.misread(object, kind)?;
+        Some(format!("{what} in version {:?} cannot be handled as a {what}: {why}", kind.of.version))
+    }
+
+    /// What of an object is of another sort than it should be. Of custom kinds only the metadata is known so well.
+    pub(super) fn misread(&self, object: &Value, kind: &Kind) -> Option<String> {
+        let read = match &kind.schema {
+            Some(_) => builtin::decode(of(kind), &mut object.clone()),
+            None => builtin::decode_metadata(&mut object["metadata"].clone()),
+        };
+        read.err().map(|why| why.to_string())
     }
 
     /// Drops what the kind does not know. What was dropped, in the words of warnings.
@@ -41,7 +45,12 @@ impl Turn<'_> {
                 let _ = builtin::decode(of(kind), object);
                 found
             }
-            (None, Some(version)) => custom::prune(version, object),
+            (None, Some(version)) => {
+                let found = custom::prune(version, object);
+                // What cannot be read was refused before.
+                let _ = builtin::decode_metadata(&mut object["metadata"]);
+                found
+            }
             (None, None) => Vec::new(),
         }
     }
@@ -171,9 +180,7 @@ impl Turn<'_> {
                 let mut causes = Causes::default();
                 let metadata = &object["metadata"];
                 builtin::validate_metadata(metadata, kind.namespaced, NameRule::Subdomain, &mut causes);
-                let mut causes = Vec::from(causes);
-                causes.extend(version.validate(object, None));
-                causes
+                version.validate_after(Vec::from(causes), object, None)
             }
             (None, None) => Vec::new(),
         }
@@ -193,12 +200,11 @@ impl Turn<'_> {
                 let mut causes = Causes::default();
                 let (new, old) = (&object["metadata"], &live["metadata"]);
                 builtin::validate_common_update(new, old, kind.namespaced, &mut causes);
-                let mut causes = Vec::from(causes);
-                causes.extend(match status {
-                    true => version.validate_status(object, live),
-                    false => version.validate(object, Some(live)),
-                });
-                causes
+                let metadata = Vec::from(causes);
+                match status {
+                    true => version.validate_status_after(metadata, object, live),
+                    false => version.validate_after(metadata, object, Some(live)),
+                }
             }
             (None, None) => Vec::new(),
         }
@@ -214,6 +220,7 @@ impl Turn<'_> {
                 &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
             }
             (true, ("apps", "Deployment")) => &[&["spec"], &["metadata", "labels"]],
+            (true, _) if kind.schema.is_none() => &[&["spec"], &["metadata"]],
             (true, _) => &[&["spec"]],
             (false, _) if has_status => &[&["status"]],
             (false, _) => &[],

@@ -68,6 +68,11 @@ impl Turn<'_> {
         carry(&live, &mut object);
         let mut kept = serde_json::Value::clone(&live);
         kept["spec"]["finalizers"] = object["spec"]["finalizers"].clone();
+        if kept["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty)
+            && let Some(spec) = kept["spec"].as_object_mut()
+        {
+            spec.remove("finalizers");
+        }
         let managers = owners::of_update(&live, &kept);
         let kept = self.owned(target, &live, kept, &managers);
         let stored = self.keep_finalized(target, &live, kept, writes.dry_run)?;

@@ -7,7 +7,9 @@ use lockstep_sandbox::cluster::{Cluster as Sandbox, Listening, Setup};
 
 use super::access::client_from;
 use super::{Cluster, ClusterError};
+use crate::build::{Part, Programs};
 use crate::process::Supervisor;
+use crate::say;
 
 /// The embedded cluster, and the way in for other processes.
 #[derive(Debug)]
@@ -16,9 +18,15 @@ pub(super) struct Embedded {
     _listening: Listening,
     _sandbox: Sandbox,
     dir: PathBuf,
+    /// Those of a real control plane, for its clients.
+    programs: Option<Programs>,
 }
 
 impl Embedded {
+    pub fn programs(&self) -> Option<&Programs> {
+        self.programs.as_ref()
+    }
+
     pub fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
@@ -39,6 +47,8 @@ pub(super) async fn start(dir: &Path) -> Result<Cluster, ClusterError> {
     std::fs::write(&kubeconfig, text).map_err(ClusterError::file(&kubeconfig))?;
     let config = Kubeconfig::read_from(&kubeconfig).map_err(ClusterError::access("the embedded cluster"))?;
     let client = client_from(config, "lockstep-testkit", "the embedded cluster").await?;
-    let embedded = Embedded { supervisor, _listening: listening, _sandbox: sandbox, dir: dir.to_owned() };
+    let programs = tokio::task::spawn_blocking(|| Programs::of(Part::Kubernetes, &mut say).ok()).await;
+    let programs = programs.ok().flatten();
+    let embedded = Embedded { supervisor, _listening: listening, _sandbox: sandbox, dir: dir.to_owned(), programs };
     Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: None, embedded: Some(embedded) })
 }

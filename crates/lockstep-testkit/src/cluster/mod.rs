@@ -26,12 +26,14 @@ pub use self::component::Component;
 use self::component::{Ports, Setting};
 use self::embedded::Embedded;
 use self::guest::Guest;
+pub(crate) use self::kinds::define;
 pub(crate) use self::ports::free_port;
 use crate::audit::Audit;
 use crate::build::{BuildError, Programs};
 use crate::pki::{Authority, PkiError};
 use crate::process::{Process, Supervisor};
 use crate::proxy::{Proxy, Upstream};
+use crate::scenario::Ground;
 
 /// How long a component may take to answer.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -202,11 +204,13 @@ impl Cluster {
 
     /// Makes a namespace whose name begins so, and says its whole name.
     pub async fn new_namespace(&self, prefix: &str) -> Result<String, ClusterError> {
-        let namespaces: Api<Namespace> = Api::all(self.client());
-        let metadata = ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() };
-        let namespace = Namespace { metadata, ..Namespace::default() };
-        let made = namespaces.create(&PostParams::default(), &namespace).await;
-        Ok(made.map_err(ClusterError::api("create a namespace"))?.metadata.name.unwrap_or_default())
+        new_namespace(&self.client, prefix).await
+    }
+
+    /// What a scenario needs of it.
+    pub(crate) fn ground(&self) -> Ground {
+        let stand_in = self.stand_in().to_owned();
+        Ground { world: "cluster", client: self.client(), stand_in, guest: self.is_guest() }
     }
 
     /// The value of the label [`STAND_IN`](lockstep_kubelet::annotations::STAND_IN) on the nodes of this
@@ -246,9 +250,11 @@ impl Cluster {
         self.guest.is_some()
     }
 
-    /// Where a program of the control plane lies (`kubectl`, say), if the cluster is our own.
+    /// Where a program of the control plane lies (`kubectl`, say), if the cluster is no guest's.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        self.ours.as_ref().and_then(|ours| ours.programs.path(name).ok())
+        let ours = self.ours.as_ref().map(|ours| &ours.programs);
+        let programs = ours.or_else(|| self.embedded.as_ref()?.programs())?;
+        programs.path(name).ok()
     }
 
     /// Runs a program beside the control plane, for as long as the cluster is there.
@@ -312,6 +318,15 @@ impl Cluster {
     fn ours(&self, component: Component) -> Result<&ControlPlane, ClusterError> {
         self.ours.as_ref().ok_or(ClusterError::NotOurs { component })
     }
+}
+
+/// Makes a namespace whose name begins so, and says its whole name.
+pub(crate) async fn new_namespace(client: &kube::Client, prefix: &str) -> Result<String, ClusterError> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let metadata = ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() };
+    let namespace = Namespace { metadata, ..Namespace::default() };
+    let made = namespaces.create(&PostParams::default(), &namespace).await;
+    Ok(made.map_err(ClusterError::api("create a namespace"))?.metadata.name.unwrap_or_default())
 }
 
 impl Drop for Cluster {

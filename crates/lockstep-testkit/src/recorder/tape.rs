@@ -1,7 +1,6 @@
 //! From watch events to the trace.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
@@ -15,12 +14,13 @@ use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
+use tokio::time::Instant;
 
 use super::seen::{disrupted, view, why_deleted};
 use crate::workload::{Kind, Slots, Workload};
 
-/// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not
-/// know.
+/// How far a controller's view may be behind, in milliseconds, unless told: what the world took less long ago, it
+/// could not know.
 const LAG: u64 = 500;
 
 /// A pod that stands.
@@ -49,6 +49,8 @@ pub(super) struct Tape {
     targets: BTreeMap<RoleName, Revision>,
     said: Option<Said>,
     known_generation: i64,
+    /// How far the controller's view may be behind, in milliseconds.
+    pub lag: u64,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
     instances: record::Recorder,
@@ -67,6 +69,7 @@ impl Tape {
             targets: BTreeMap::new(),
             said: None,
             known_generation: 0,
+            lag: LAG,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
             instances: record::Recorder::default(),
@@ -102,7 +105,7 @@ impl Tape {
     /// What is stable the judge finds out for itself.
     fn say_wish(&mut self, spec: Spec) {
         let targets = self.targets.clone();
-        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable: BTreeMap::new(), lag: LAG })));
+        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable: BTreeMap::new(), lag: self.lag })));
     }
 
     /// The controller says where it stands. A rollback has other targets than the wish.

@@ -13,8 +13,10 @@ use lockstep_core::names::RoleName;
 use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::{End, Event, Subject};
 
+pub(crate) use self::real::Ground;
 pub use self::verdict::{Verdict, judge};
 use crate::cluster::{Builder, Cluster, ClusterError};
+use crate::embedded::Embedded;
 use crate::workload::{Workload, WorkloadError};
 
 /// A rollout to be played.
@@ -26,6 +28,7 @@ pub struct Scenario {
     happenings: Vec<(Duration, Happening)>,
     ends: End,
     limit: Duration,
+    lag: Option<Duration>,
 }
 
 /// What happens in the course of it.
@@ -49,6 +52,8 @@ pub enum World<'a> {
     Simulation,
     /// A cluster.
     Cluster(&'a Cluster),
+    /// An embedded cluster in this process, in its own time.
+    Embedded(&'a Embedded),
 }
 
 /// A scenario cannot be written, or not be played.
@@ -90,6 +95,7 @@ impl Scenario {
             happenings: Vec::new(),
             ends: End::Complete,
             limit: Duration::from_secs(120),
+            lag: None,
         })
     }
 
@@ -131,11 +137,18 @@ impl Scenario {
         self
     }
 
+    /// What the controller sees may be so old, because somebody holds it back.
+    pub fn seen_late_by(mut self, lag: Duration) -> Self {
+        self.lag = Some(lag);
+        self
+    }
+
     /// Plays it.
     pub async fn play(&self, world: &World<'_>) -> Result<Verdict, ScenarioError> {
         match world {
             World::Simulation => Ok(simulated::play(self)),
-            World::Cluster(cluster) => real::play(self, cluster).await,
+            World::Cluster(cluster) => real::play(self, &cluster.ground()).await,
+            World::Embedded(embedded) => real::play(self, &embedded.ground()).await,
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Happening, Played, Scenario, ScenarioError, Verdict};
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{ClusterError, new_namespace};
 use crate::recorder::Recorder;
 use crate::workload::{Kind, Workload};
 
@@ -25,40 +25,52 @@ const MANAGER: &str = "lockstep-testkit";
 /// How long a controller may take to see a change, and the recorder to see a strike.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) async fn play(scenario: &Scenario, cluster: &Cluster) -> Result<Verdict, ScenarioError> {
-    let stage = Stage::set(scenario, cluster).await?;
+pub(super) async fn play(scenario: &Scenario, ground: &Ground) -> Result<Verdict, ScenarioError> {
+    let stage = Stage::set(scenario, ground).await?;
     let played = stage.perform(scenario).await;
     // Whatever became of it, nothing stays behind.
     stage.clear().await?;
     Ok(scenario.verdict(played?))
 }
 
+/// What a scenario needs of a cluster.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    /// What it is called.
+    pub world: &'static str,
+    /// A client with all rights.
+    pub client: kube::Client,
+    /// The label of its nodes.
+    pub stand_in: String,
+    /// Manners are to be minded.
+    pub guest: bool,
+}
+
 /// A namespace of its own on the cluster.
 struct Stage {
-    client: kube::Client,
+    ground: Ground,
     namespace: String,
-    stand_in: String,
-    guest: bool,
     behaviour: BTreeMap<String, String>,
 }
 
 impl Stage {
-    async fn set(scenario: &Scenario, cluster: &Cluster) -> Result<Self, ScenarioError> {
-        let client = cluster.client();
-        let namespace = cluster.new_namespace(scenario.given.name()).await?;
+    async fn set(scenario: &Scenario, ground: &Ground) -> Result<Self, ScenarioError> {
+        let ground = ground.clone();
+        let namespace = new_namespace(&ground.client, scenario.given.name()).await?;
         let (shortest, longest) = scenario.starts_in;
         let behaviour = BTreeMap::from([
             (annotation("ready-after"), format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis())),
             (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
-        let stand_in = cluster.stand_in().to_owned();
-        let guest = cluster.is_guest();
-        Ok(Self { client, namespace, stand_in, guest, behaviour })
+        Ok(Self { ground, namespace, behaviour })
     }
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
         let given = self.dressed(&scenario.given)?;
-        let mut recorder = Recorder::start(self.client.clone(), &self.namespace, &given).await;
+        let mut recorder = Recorder::start(self.ground.client.clone(), &self.namespace, &given).await;
+        if let Some(lag) = scenario.lag {
+            recorder.seen_late_by(lag);
+        }
         self.change(&recorder, &given).await?;
         if recorder.until_settled(scenario.limit).await != End::Complete {
             let (name, waited) = (scenario.given.name().to_owned(), scenario.limit);
@@ -77,14 +89,15 @@ impl Stage {
         let left = scenario.limit.saturating_sub(began.elapsed());
         let end = recorder.until_settled(left).await;
         let (events, interruptions) = recorder.finish(end);
-        Ok(Played { world: "cluster", events, end, interruptions })
+        Ok(Played { world: self.ground.world, events, end, interruptions })
     }
 
     /// Applies a manifest and waits until its controller has seen it.
     async fn change(&self, recorder: &Recorder, workload: &Workload) -> Result<(), ScenarioError> {
         recorder.wish(workload);
         let resource = resource_of(workload.kind());
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.ground.client.clone(), &self.namespace, &resource);
         let name = workload.name();
         let parameters = PatchParams::apply(MANAGER).force();
         let applied = api.patch(name, &parameters, &Patch::Apply(workload.manifest())).await;
@@ -102,14 +115,14 @@ impl Stage {
     }
 
     fn dressed(&self, workload: &Workload) -> Result<Workload, ScenarioError> {
-        Ok(workload.dressed(&self.stand_in, &self.behaviour)?)
+        Ok(workload.dressed(&self.ground.stand_in, &self.behaviour)?)
     }
 
     async fn clear(&self) -> Result<(), ScenarioError> {
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let namespaces: Api<Namespace> = Api::all(self.ground.client.clone());
         let deleted = namespaces.delete(&self.namespace, &Default::default()).await;
         deleted.map_err(ClusterError::api(format!("delete namespace {}", self.namespace)))?;
-        if self.guest {
+        if self.ground.guest {
             // The nodes go next, and then nobody would end its pods.
             let gone = await_condition(namespaces, &self.namespace, |it: Option<&Namespace>| it.is_none());
             let _ = tokio::time::timeout(PATIENCE, gone).await;
@@ -120,7 +133,7 @@ impl Stage {
     /// Strikes an instance and waits until the recorder has seen it: an end before that would be none.
     async fn strike(&self, recorder: &mut Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
         let missed = |reason| ScenarioError::Missed { blow, of: of.clone(), reason };
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
         let struck = recorder.pods_of(of);
         if struck.is_empty() {
             return Err(missed("no pod of it stands"));

@@ -11,12 +11,14 @@ mod rng;
 mod sequence;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
 use kube::Client;
 use lockstep_sandbox::cluster::{Cluster as Embedded, Setup};
+use lockstep_sandbox::controllers::{Controllers, Kinds};
 use lockstep_testkit::{Cluster, Component};
 use serde_json::Value;
 
@@ -27,6 +29,16 @@ use crate::sequence::{Sequence, Step, generate};
 const FEW: u64 = 300;
 /// How many are under way at a time.
 const TOGETHER: usize = 16;
+
+/// Enough to ask controllers for their names.
+#[derive(Debug)]
+struct NoKinds;
+
+impl Kinds for NoKinds {
+    fn resource(&self, _: &str, _: &str) -> Option<(Arc<str>, bool)> {
+        None
+    }
+}
 
 /// The two servers.
 struct Both {
@@ -39,7 +51,9 @@ impl Both {
     async fn new(cluster: &Cluster) -> Self {
         let real = cluster.access().expect("our own").client(play::AGENT).await.expect("a client");
         let mut setup = Setup::now();
-        setup.without = ["kube-scheduler", "garbage-collector-controller", "replicaset-controller", "deployment-controller"].map(str::to_owned).to_vec();
+        // Nobody but the sequences writes.
+        let controllers = Controllers::all(Arc::new(NoKinds));
+        setup.without = controllers.names().map(str::to_owned).collect();
         let ours = Client::new(Embedded::start(setup).service(), "default");
         Self { real, ours, played: AtomicU32::new(0) }
     }

@@ -18,6 +18,11 @@ pub fn normal(mut played: Played) -> Played {
     }
     for said in &mut played.said {
         known.rewrite(&mut said.body, "");
+        // What is said about pods that would surprise their owners is not said here.
+        said.warnings.retain(|warning| !excused_warning(warning));
+        if said.body["details"]["kind"] == "Odd" {
+            said.warnings.clear();
+        }
         said.warnings.iter_mut().for_each(|warning| *warning = known.text(warning));
     }
     for event in played.watched.iter_mut().flatten() {
@@ -142,6 +147,14 @@ impl Known {
 /// Causes that come in the order of a Go map, which is none.
 fn unordered(refusal: &mut serde_json::Map<String, Value>) {
     let ours = refusal.get("details").is_some_and(|details| details["group"] == "conformance.lockstep.dev");
+    let other = refusal.get("details").is_some_and(|details| details["kind"] == "Odd");
+    let causes = refusal.get_mut("details").and_then(|details| details.get_mut("causes"));
+    if let Some(causes) = causes.filter(|_| other) {
+        // One who calls itself something else is not looked at any further here.
+        *causes = json!("(causes)");
+        refusal.insert("message".to_owned(), json!("(causes)"));
+        return;
+    }
     let causes = refusal.get_mut("details").and_then(|details| details.get_mut("causes"));
     let Some(causes) = causes.and_then(Value::as_array_mut).filter(|causes| causes.len() > 1) else { return };
     if !ours && causes[0]["reason"] != "FieldManagerConflict" {
@@ -153,6 +166,11 @@ fn unordered(refusal: &mut serde_json::Map<String, Value>) {
     {
         *message = format!("{about}is invalid: [causes]");
     }
+}
+
+/// Advice about pods.
+fn excused_warning(warning: &str) -> bool {
+    warning.starts_with("299 - \"spec.") || warning.contains("this is used in the Pod's hostname")
 }
 
 /// Sentences that cannot be the same: "Known differences" of docs/embedded-cluster.md says why.
@@ -174,7 +192,12 @@ fn excused(text: &str) -> String {
     if let Some((before, after)) = text.split_once("Invalid value: \"{")
         && let Some((_, why)) = after.rsplit_once("}\": ")
     {
-        return format!("{before}Invalid value: (object): {why}");
+        // Of several things that cannot be read, the first that is met is named.
+        let unread = why.starts_with("json: cannot unmarshal") || why.starts_with("illegal base64");
+        return format!("{before}Invalid value: (object): {}", if unread { "(unread)" } else { why });
+    }
+    if let Some((before, _)) = text.split_once("Invalid value: \"map[") {
+        return format!("{before}Invalid value: (patch)");
     }
     text.to_owned()
 }

@@ -23,7 +23,8 @@ pub(super) fn update(kind: &str, new: &Value, old: &Value, causes: &mut Causes) 
     let (now, before) = (at(new, &["spec", "selector"]), at(old, &["spec", "selector"]));
     if !same(now, before) {
         let here = At::new("spec").child("selector");
-        causes.invalid_shown(&here, &shown("meta/v1.LabelSelector", now), "field is immutable");
+        let now = if now.is_null() { "null".to_owned() } else { shown("meta/v1.LabelSelector", now) };
+        causes.invalid_shown(&here, &now, "field is immutable");
     }
 }
 

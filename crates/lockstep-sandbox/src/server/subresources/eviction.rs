@@ -10,10 +10,10 @@ use crate::refusal::Refusal;
 use crate::request::Writes;
 use crate::server::admission::Question;
 use crate::server::create::text;
-use crate::server::delete::{Options, read_options};
+use crate::server::delete::{Options, check_preconditions, read_options};
 use crate::server::render::{Body, Response};
 use crate::server::routes::Target;
-use crate::server::{Step, Turn, decode};
+use crate::server::{Step, Turn, decode, written};
 use crate::store::Key;
 
 impl Turn<'_> {
@@ -41,7 +41,10 @@ impl Turn<'_> {
         self.agreed(&question)?;
         let budget = self.spend(&live, &mut options)?;
         let pod = Target { subresource: None, ..target.clone() };
-        let gone = self.delete_object(&pod, &live, &options);
+        let gone = match options.dry_run {
+            true => self.delete_object(&pod, &live, &options),
+            false => self.marked(&pod, &live, &mut options).and_then(|live| self.delete_object(&pod, &live, &options)),
+        };
         // A pod that stays has cost its budget nothing.
         if gone.is_err()
             && let Some((key, before)) = budget
@@ -52,6 +55,36 @@ impl Turn<'_> {
         let status =
             json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
         Ok(Response::new(201, Body::Made(status)))
+    }
+
+    /// A pod that says why it is going to go.
+    fn marked(&mut self, target: &Target, live: &Arc<Value>, options: &mut Options) -> Step<Arc<Value>> {
+        check_preconditions(target, live, options)?;
+        let mut pod = Value::clone(live);
+        let mut condition = json!({
+            "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": written(self.now),
+        });
+        let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        match conditions.iter_mut().find(|found| found["type"] == condition["type"]) {
+            Some(found) => {
+                if found["status"] == condition["status"] {
+                    condition["lastTransitionTime"] = found["lastTransitionTime"].clone();
+                }
+                *found = condition;
+            }
+            None => conditions.push(condition),
+        }
+        pod["status"]["conditions"] = Value::from(conditions);
+        if pod == **live {
+            return Ok(Arc::clone(live));
+        }
+        let key = self.key(target, target.name.as_deref().unwrap_or_default());
+        let marked = self.keep(key, pod, false);
+        if options.version.is_some() {
+            options.version = marked["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+        }
+        Ok(marked)
     }
 
     /// Takes one disruption from the budget of a pod. The budget before, if one was spent.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::fields::{Element, Fields};
 use crate::patch;
 use crate::refusal::{Cause, Refusal};
 use crate::request::Writes;
@@ -16,24 +17,27 @@ use crate::server::{Step, Turn, decode};
 impl Turn<'_> {
     pub(super) fn scale(&mut self, target: &Target, verb: &str) -> Step<Response> {
         let paths = self.scale_paths(target);
+        let options = if verb == "update" { "UpdateOptions" } else { "PatchOptions" };
+        let writes = match verb {
+            "get" => None,
+            _ => Some(Writes::read(&self.request.query, options)?),
+        };
         let live = self.stored(target)?;
         let live = self.converted(&live, &target.kind)?;
         let now = shown(&live, &paths);
-        if verb == "get" {
-            return Ok(Response::new(200, Body::Made(now)));
-        }
+        let Some(writes) = writes else { return Ok(Response::new(200, Body::Made(now))) };
         let wished = match verb {
             "update" => decode::value(self.request, "Scale")?,
             _ => self.patched_scale(&now)?,
         };
         self.check_scale(target, &now, &wished)?;
-        let options = if verb == "update" { "UpdateOptions" } else { "PatchOptions" };
-        let writes = Writes::read(&self.request.query, options)?;
         let mut object = Value::clone(&live);
         let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
         put(&mut object, &paths.wished, Value::from(replicas));
         let managers = owners::of_update(&live, &object);
-        let object = self.owned(target, &live, object, &managers);
+        // Who scales is not kept unless somebody was known to own the number.
+        let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
+        let object = if owned { timeless(self.owned(target, &live, object, &managers)) } else { object };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
         Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
@@ -71,17 +75,17 @@ impl Turn<'_> {
 
     fn check_scale(&self, target: &Target, now: &Value, wished: &Value) -> Result<(), Refusal> {
         let name = target.name.as_deref().unwrap_or_default();
-        let (was, is) = (&now["metadata"], &wished["metadata"]);
-        let version = text(&is["resourceVersion"]);
-        if !version.is_empty() && was["resourceVersion"] != version.as_str() {
-            return Err(Refusal::modified(target.about(name)));
-        }
         let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
         if replicas < 0 {
             let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
             let cause = Cause::new("FieldValueInvalid", "spec.replicas", &message);
             let about = crate::refusal::About { group: "autoscaling", what: "Scale", name };
             return Err(Refusal::invalid(about, vec![cause]));
+        }
+        let (was, is) = (&now["metadata"], &wished["metadata"]);
+        let version = text(&is["resourceVersion"]);
+        if !version.is_empty() && was["resourceVersion"] != version.as_str() {
+            return Err(Refusal::modified(target.about(name)));
         }
         Ok(())
     }
@@ -93,6 +97,20 @@ struct ScalePaths {
     found: Vec<String>,
     /// The selector, as a text; nothing where it is a structure in the spec.
     selector: Option<Vec<String>>,
+}
+
+/// When somebody scaled is never kept.
+fn timeless(mut object: Value) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+    for entry in entries.filter(|entry| entry["subresource"] == "scale").filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    object
+}
+
+fn owns(fields: &Fields, path: &[String]) -> bool {
+    let below = path.iter().try_fold(fields, |fields, part| fields.child(&Element::field(part)));
+    below.is_some_and(|fields| !fields.is_empty())
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> &'a Value {

@@ -1,0 +1,120 @@
+//! The way between one client and the server: cut, mended, or dead with its client.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::dice::Dice;
+use super::profile::Profile;
+
+/// How it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Open,
+    Cut,
+    Dead,
+}
+
+/// The way between one client and the server.
+#[derive(Debug, Clone)]
+pub struct Link(Arc<Wire>);
+
+#[derive(Debug)]
+struct Wire {
+    profile: Profile,
+    began: Instant,
+    dice: Mutex<Dice>,
+    state: watch::Sender<State>,
+    writes: AtomicU64,
+    /// The client dies with this write.
+    last_write: AtomicU64,
+}
+
+impl Link {
+    pub(super) fn new(profile: Profile, seed: u64) -> Self {
+        Self(Arc::new(Wire {
+            profile,
+            began: Instant::now(),
+            dice: Mutex::new(Dice::new(seed)),
+            state: watch::Sender::new(State::Open),
+            writes: AtomicU64::new(0),
+            last_write: AtomicU64::new(u64::MAX),
+        }))
+    }
+
+    /// Nothing goes through any more. What is sent meanwhile arrives when it is mended, or is lost.
+    pub fn cut(&self) {
+        self.turn(State::Cut);
+    }
+
+    /// It is as it was before it was cut.
+    pub fn mend(&self) {
+        self.turn(State::Open);
+    }
+
+    /// The client is gone, and nobody ever answers it again.
+    pub fn kill(&self) {
+        self.turn(State::Dead);
+    }
+
+    /// The client dies with a write of its own, this many from now on: it is done, and it never learns of it.
+    pub fn kill_after(&self, writes: u64) {
+        self.0.last_write.store(self.writes().saturating_add(writes), Ordering::Relaxed);
+    }
+
+    /// How many writes have arrived.
+    pub fn writes(&self) -> u64 {
+        self.0.writes.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the client is dead.
+    pub async fn dead(&self) {
+        let _ = self.0.state.subscribe().wait_for(|state| *state == State::Dead).await;
+    }
+
+    pub(super) fn state(&self) -> State {
+        *self.0.state.borrow()
+    }
+
+    pub(super) fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    pub(super) fn dice(&self) -> MutexGuard<'_, Dice> {
+        self.0.dice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing goes wrong any more.
+    pub(super) fn is_calm(&self) -> bool {
+        let elapsed = self.0.began.elapsed().as_millis();
+        self.0.profile.lasts.is_some_and(|lasts| elapsed >= u128::from(lasts))
+    }
+
+    /// Waits until something can go through. Returns whether it ever can.
+    pub(super) async fn passes(&self) -> bool {
+        let mut state = self.0.state.subscribe();
+        let passes = state.wait_for(|state| *state != State::Cut).await;
+        passes.is_ok_and(|state| *state == State::Open)
+    }
+
+    /// A write has arrived.
+    pub(super) fn wrote(&self) {
+        let count = self.0.writes.fetch_add(1, Ordering::Relaxed) + 1;
+        if count >= self.0.last_write.load(Ordering::Relaxed) {
+            self.kill();
+        }
+    }
+
+    /// Who is dead stays so.
+    fn turn(&self, to: State) {
+        self.0.state.send_if_modified(|state| {
+            let turns = *state != State::Dead && *state != to;
+            if turns {
+                *state = to;
+            }
+            turns
+        });
+    }
+}

@@ -1,0 +1,228 @@
+//! The cluster at work, in process and in virtual time.
+
+#![allow(clippy::expect_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use lockstep_sandbox::cluster::data::Data;
+use lockstep_sandbox::cluster::{Answered, Carried, Cluster, Setup, Webhooks};
+use serde_json::{Value, json};
+use tower::{Service, ServiceExt};
+
+const JSON: &str = "application/json";
+
+fn setup() -> Setup {
+    Setup::at("2026-01-01T00:00:00Z".parse().expect("a time"))
+}
+
+async fn send(cluster: &Cluster, method: Method, path: &str, body: Option<(&str, Value)>) -> Response<Answered> {
+    let (media, body) = body.map_or((JSON, String::new()), |(media, body)| (media, body.to_string()));
+    let request = Request::builder().method(method).uri(path).header("content-type", media);
+    let request = request.header("user-agent", "test/1").body(Full::new(bytes::Bytes::from(body)));
+    let mut service = cluster.service();
+    let service = ServiceExt::<Request<Full<bytes::Bytes>>>::ready(&mut service).await.expect("ready");
+    service.call(request.expect("a request")).await.expect("an answer")
+}
+
+async fn ask(cluster: &Cluster, method: Method, path: &str, body: Option<(&str, Value)>) -> (u16, Value) {
+    let response = send(cluster, method, path, body).await;
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+async fn create(cluster: &Cluster, path: &str, object: Value) -> (u16, Value) {
+    ask(cluster, Method::POST, path, Some((JSON, object))).await
+}
+
+async fn next(watch: &mut Answered) -> Option<Value> {
+    let frame = watch.frame().await?.expect("a frame");
+    let bytes = frame.into_data().expect("data");
+    Some(serde_json::from_slice(&bytes).expect("an event"))
+}
+
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn config_map(name: &str, value: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"x": value}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_tells_what_comes_and_ends_when_it_is_too_far_behind() {
+    let cluster = Cluster::start(setup());
+    let path = format!("{CONFIG_MAPS}?watch=1&resourceVersion=1");
+    let mut watch = send(&cluster, Method::GET, &path, None).await.into_body();
+    let (code, made) = create(&cluster, CONFIG_MAPS, config_map("a", "1")).await;
+    assert_eq!((code, &made["metadata"]["managedFields"][0]["manager"]), (201, &json!("test")));
+    let event = next(&mut watch).await.expect("an event");
+    assert_eq!((&event["type"], &event["object"]), (&json!("ADDED"), &made));
+    ask(&cluster, Method::DELETE, &format!("{CONFIG_MAPS}/a"), None).await;
+    assert_eq!(next(&mut watch).await.expect("an event")["type"], "DELETED");
+    create(&cluster, CONFIG_MAPS, config_map("b", "1")).await;
+    cluster.compact();
+    let last = next(&mut watch).await.expect("an event");
+    assert_eq!((&last["type"], &last["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(next(&mut watch).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bookmarks_come_every_minute_and_a_watch_ends_in_time() {
+    let cluster = Cluster::start(setup());
+    let path = format!("{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=90");
+    let began = tokio::time::Instant::now();
+    let mut watch = send(&cluster, Method::GET, &path, None).await.into_body();
+    assert_eq!(next(&mut watch).await.expect("a bookmark")["type"], "BOOKMARK");
+    assert_eq!(began.elapsed().as_secs(), 60);
+    assert_eq!(next(&mut watch).await.expect("a bookmark")["type"], "BOOKMARK");
+    assert_eq!(next(&mut watch).await, None);
+    assert_eq!(began.elapsed().as_secs(), 90);
+}
+
+fn webhook(name: &str, policy: &str) -> Value {
+    json!({
+        "name": name, "failurePolicy": policy, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5, "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "matchConditions": [{"name": "named", "expression": "object.metadata.name.startsWith('hook')"}],
+        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+    })
+}
+
+async fn configure(cluster: &Cluster, sort: &str, hook: Value) {
+    let path = format!("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations", sort.to_lowercase());
+    let object = json!({"metadata": {"name": hook["name"]}, "webhooks": [hook]});
+    let (code, answer) = create(cluster, &path, object).await;
+    assert_eq!(code, 201, "{answer}");
+}
+
+/// Says no to values of 0, and changes others.
+fn answer(review: Value) -> Carried<'static> {
+    Box::pin(async move {
+        let request = &review["request"];
+        let allowed = request["object"]["data"]["x"] != "0";
+        let patch = r#"[{"op": "add", "path": "/data/seen", "value": "yes"}]"#;
+        let response = match allowed {
+            true => json!({"uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": base64(patch)}),
+            false => json!({"uid": request["uid"], "allowed": false, "status": {"message": "no zeros"}}),
+        };
+        Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+    })
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn webhooks_change_and_refuse() {
+    let webhooks = Arc::new(Webhooks::default());
+    webhooks.answer("seen.example.com", Arc::new(answer));
+    let cluster = Cluster::start(Setup { caller: webhooks, ..setup() });
+    configure(&cluster, "Mutating", webhook("seen.example.com", "Fail")).await;
+    let (_, made) = create(&cluster, CONFIG_MAPS, config_map("hook-a", "1")).await;
+    assert_eq!(made["data"], json!({"x": "1", "seen": "yes"}));
+    let (_, unseen) = create(&cluster, CONFIG_MAPS, config_map("other", "0")).await;
+    assert_eq!(unseen["data"], json!({"x": "0"}));
+    let (code, refused) = create(&cluster, CONFIG_MAPS, config_map("hook-b", "0")).await;
+    let message = "admission webhook \"seen.example.com\" denied the request: no zeros";
+    assert_eq!((code, &refused["message"]), (403, &json!(message)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_is_silent_is_waited_for_no_longer_than_it_says() {
+    let webhooks = Arc::new(Webhooks::default());
+    let silent = |_| -> Carried<'static> { Box::pin(std::future::pending()) };
+    webhooks.answer("strict.example.com", Arc::new(silent));
+    webhooks.answer("lenient.example.com", Arc::new(silent));
+    let cluster = Cluster::start(Setup { caller: webhooks, ..setup() });
+    configure(&cluster, "Validating", webhook("lenient.example.com", "Ignore")).await;
+    let began = tokio::time::Instant::now();
+    assert_eq!(create(&cluster, CONFIG_MAPS, config_map("hook-a", "1")).await.0, 201);
+    assert_eq!(began.elapsed(), Duration::from_secs(5));
+    configure(&cluster, "Validating", webhook("strict.example.com", "Fail")).await;
+    let (code, refused) = create(&cluster, CONFIG_MAPS, config_map("hook-b", "1")).await;
+    assert_eq!((code, &refused["reason"]), (500, &json!("InternalError")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_put_on_nodes_and_collected_with_their_owner() {
+    let cluster = Cluster::start(setup());
+    let node = json!({
+        "metadata": {"name": "n"},
+        "status": {
+            "allocatable": {"cpu": "4", "pods": "10"}, "capacity": {"cpu": "4", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    });
+    assert_eq!(create(&cluster, "/api/v1/nodes", node).await.0, 201);
+    let (_, owner) = create(&cluster, CONFIG_MAPS, config_map("owner", "1")).await;
+    let reference =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}]);
+    let spec = json!({
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        "tolerations": [{"operator": "Exists"}],
+    });
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p", "ownerReferences": reference}, "spec": spec});
+    assert_eq!(create(&cluster, pods, pod).await.0, 201);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (_, pod) = ask(&cluster, Method::GET, &format!("{pods}/p"), None).await;
+    assert_eq!(pod["spec"]["nodeName"], "n", "{pod}");
+    ask(&cluster, Method::DELETE, &format!("{CONFIG_MAPS}/owner"), None).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (_, pod) = ask(&cluster, Method::GET, &format!("{pods}/p"), None).await;
+    assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 30, "{pod}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_started_over_its_data_has_lost_nothing() {
+    let cluster = Cluster::start(setup());
+    create(&cluster, CONFIG_MAPS, config_map("a", "1")).await;
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "size": {"type": "integer", "default": 3}}}}}}}],
+        },
+    });
+    let (code, answer) =
+        create(&cluster, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    assert_eq!(code, 201, "{answer}");
+    let things = "/apis/example.com/v1/namespaces/default/things";
+    let thing = json!({
+        "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"other": 1},
+    });
+    let (code, thing) = create(&cluster, things, thing).await;
+    assert_eq!((code, &thing["spec"]), (201, &json!({"size": 3})), "{thing}");
+    let text = serde_json::to_string(&cluster.data()).expect("writable");
+    let (_, before) = ask(&cluster, Method::GET, CONFIG_MAPS, None).await;
+    let data: Data = serde_json::from_str(&text).expect("readable");
+    let again = Cluster::start(Setup { data: Some(data), ..setup() });
+    let (_, after) = ask(&again, Method::GET, CONFIG_MAPS, None).await;
+    assert_eq!(before["items"], after["items"]);
+    assert_eq!(ask(&again, Method::GET, &format!("{things}/t"), None).await, (200, thing));
+    let (_, made) = create(&again, CONFIG_MAPS, config_map("b", "1")).await;
+    let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
+    let (old, new): (Option<u64>, Option<u64>) = (version(&before), version(&made));
+    assert!(new > old, "{old:?} {new:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_history() {
+    async fn history() -> String {
+        let cluster = Cluster::start(setup());
+        for name in ["a", "b"] {
+            let object = json!({"metadata": {"generateName": name}, "data": {"x": "1"}});
+            create(&cluster, CONFIG_MAPS, object).await;
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        serde_json::to_string(&cluster.data()).expect("writable")
+    }
+    assert_eq!(history().await, history().await);
+}

@@ -1,0 +1,99 @@
+//! A whole cluster in this process and in its own time: the embedded API server and controllers, the kubelet
+//! stand-in, and whoever is given a client.
+//!
+//! On a runtime whose time is paused ([`in_virtual_time`]) nobody waits for real: the clock jumps to the next thing
+//! that is due. The same seed then gives the same history, byte for byte ([`Embedded::history`]).
+
+use std::future::Future;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use lockstep_kubelet::{Kubelet, NodeGroup, Options, TokioClock};
+use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
+use lockstep_sandbox::cluster::{Cluster as Sandbox, Setup};
+use tokio::time::Instant;
+
+use crate::cluster::{ClusterError, define};
+use crate::scenario::Ground;
+
+/// So many changes are kept: all of any run.
+const CHANGES: usize = 10_000_000;
+
+/// A cluster in this process.
+pub struct Embedded {
+    sandbox: Sandbox,
+    client: kube::Client,
+    began: Instant,
+    _kubelet: Kubelet,
+}
+
+impl Embedded {
+    /// Starts one with our kinds and these nodes. Names and identities come from the seed.
+    pub async fn start(seed: u64, nodes: &NodeGroup) -> Result<Self, ClusterError> {
+        let began = Instant::now();
+        let mut setup = Setup::at(origin());
+        setup.settings.seed = seed;
+        setup.settings.changes = CHANGES;
+        let sandbox = Sandbox::start(setup);
+        let client = kube::Client::new(sandbox.service(), "default");
+        for (_, definition) in lockstep_api::crd::all() {
+            define(&client, &definition).await?;
+        }
+        nodes.create(&client).await.map_err(ClusterError::api("create nodes"))?;
+        let clock = Arc::new(TokioClock::starting_at(sandbox.now()));
+        let kubelet = Kubelet::start(client.clone(), Options { clock, ..Options::default() });
+        Ok(Self { sandbox, client, began, _kubelet: kubelet })
+    }
+
+    /// A client with all rights.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// A client whose way to the API server is not a good one, and the means to make it worse.
+    pub fn client_through(&self, profile: Profile, seed: u64) -> (kube::Client, Link) {
+        let (service, link) = Faulty::before(self.sandbox.service(), profile, seed);
+        (kube::Client::new(service, "default"), link)
+    }
+
+    /// What time it is there, for whoever has to agree with it.
+    pub fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + 'static {
+        let began = self.began;
+        move || origin().checked_add(began.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Every change of everything, from the beginning, in order.
+    pub fn history(&self) -> Vec<String> {
+        self.sandbox.look(|server| {
+            let store = server.store();
+            let changes = store.all_changes_after(store.compacted()).into_iter().flatten();
+            let line = |change: &lockstep_sandbox::store::Change| {
+                let what = if change.removed { "-" } else { "+" };
+                format!("{} {what} {} {}", change.revision, change.key.resource, change.after)
+            };
+            changes.map(line).collect()
+        })
+    }
+
+    /// What a scenario needs of it.
+    pub(crate) fn ground(&self) -> Ground {
+        Ground { world: "embedded", client: self.client(), stand_in: "true".to_owned(), guest: false }
+    }
+}
+
+/// When the world begins.
+fn origin() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+        .checked_add(jiff::SignedDuration::from_hours(24 * 365 * 57))
+        .unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Does some work on a runtime of its own, where nobody waits for real.
+///
+/// # Panics
+/// If there can be no runtime.
+#[allow(clippy::expect_used, reason = "a test may fail loudly")]
+pub fn in_virtual_time<T>(work: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().expect("a runtime").block_on(work)
+}
