@@ -1,11 +1,24 @@
 //! Base64, as it stands in objects.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine as _};
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 /// The bytes of a text; none if it is no base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
+}
+
+/// The bytes of a text as it stands in addresses; or where it is wrong.
+pub(crate) fn decode_url(text: &str) -> Result<Vec<u8>, usize> {
+    URL_SAFE_NO_PAD.decode(text).map_err(|error| match error {
+        DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+        _ => text.len(),
+    })
+}
+
+/// Bytes as a text for addresses.
+pub(crate) fn encode_url(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Bytes as a text.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::apply::{Conflict, Operation};
+use crate::schema::words::quoted;
 
 /// The reasons a webhook may give.
 const KNOWN: &[&str] = &[
@@ -50,7 +51,7 @@ impl About<'_> {
     /// `deployments.apps "web"`.
     fn shown(&self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
-        format!("{}{dot}{} {:?}", self.what, self.group, self.name)
+        format!("{}{dot}{} {}", self.what, self.group, quoted(self.name))
     }
 
     fn details(&self) -> Map<String, Value> {
@@ -167,9 +168,8 @@ impl Refusal {
         refusal
     }
 
-    /// None of the forms that are accepted is known here.
-    pub fn not_acceptable() -> Self {
-        let known = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    /// None of the forms that are accepted is known here; these are.
+    pub fn not_acceptable(known: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {known}");
         Self::new(406, "NotAcceptable", message).generic()
     }
@@ -183,7 +183,7 @@ impl Refusal {
     /// The body is larger than anybody's should be.
     pub fn too_large(most: usize) -> Self {
         let message = format!("Request entity too large: limit is {most}");
-        Self::new(413, "RequestEntityTooLarge", message).generic()
+        Self::new(413, "RequestEntityTooLarge", message)
     }
 
     /// The version that was asked for has not come yet.

@@ -11,6 +11,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, RETRY_AFTER,
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 
+use crate::refusal::Refusal;
 use crate::request::{Method, Query, Request, User};
 use crate::server::{self, Answer};
 
@@ -69,7 +70,7 @@ impl InProcess {
     {
         let (head, body) = request.into_parts();
         if !self.lets_in(&head.headers) {
-            return Ok(unauthorized());
+            return Ok(refused(&Refusal::told(401, "Unauthorized", "Unauthorized")));
         }
         let body = match Limited::new(body, MOST).collect().await {
             Ok(body) => body.to_bytes().to_vec(),
@@ -81,7 +82,7 @@ impl InProcess {
         };
         let request = match read(&head, body, self.user.clone()) {
             Some(request) => request,
-            None => return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "")),
+            None => return Ok(refused(&Refusal::method_not_allowed())),
         };
         Ok(match self.shared.respond(&request).await {
             Answer::Done(done) => response(&done),
@@ -163,11 +164,11 @@ fn plain(code: StatusCode, text: &'static str) -> Response<Answered> {
     response
 }
 
-fn unauthorized() -> Response<Answered> {
-    let refusal = crate::refusal::Refusal::told(401, "Unauthorized", "Unauthorized");
+/// A refusal before the server has seen the request.
+fn refused(refusal: &Refusal) -> Response<Answered> {
     let status = serde_json::to_vec(&refusal.object()).unwrap_or_default();
     let mut response = Response::new(Answered::Whole(Some(Bytes::from(status))));
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    *response.status_mut() = StatusCode::from_u16(refusal.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -2,12 +2,14 @@
 //! twice, and values that are not of the type of their field.
 
 mod strict;
+mod syntax;
 mod time;
 mod tree;
 mod types;
 
 use serde_json::Value;
 
+pub use self::syntax::syntax_error;
 use self::tree::Node;
 use crate::facts;
 

@@ -15,8 +15,13 @@ const ORDER: &str = "$setElementOrder/";
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StrategicError {
     /// `$patch` with another word than merge, replace or delete.
-    #[error("invalid value {0} for $patch: merge, replace and delete are accepted")]
-    Directive(String),
+    #[error("unknown patch type: {word}")]
+    Directive {
+        /// The word.
+        word: String,
+        /// The map it stands in.
+        map: Map<String, Value>,
+    },
     /// An item of a merged list without the field it is known by.
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoKey {
@@ -164,7 +169,10 @@ fn directive(patch: &Map<String, Value>) -> Patched<Option<&str>> {
         Some(Value::String(word)) if matches!(word.as_str(), "merge" | "replace" | "delete") => {
             Ok(Some(word.as_str()))
         }
-        Some(other) => Err(StrategicError::Directive(other.to_string())),
+        Some(other) => {
+            let word = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            Err(StrategicError::Directive { word, map: patch.clone() })
+        }
     }
 }
 
@@ -275,7 +283,7 @@ mod tests {
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
         assert_eq!(
             wrong,
-            Err(r#"invalid value "paint" for $patch: merge, replace and delete are accepted"#.to_owned())
+            Err("unknown patch type: paint".to_owned())
         );
     }
 }

@@ -24,7 +24,7 @@ const MAGIC: &[u8] = b"k8s\0";
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ProtobufError {
     /// It does not begin as such bodies do.
-    #[error("provided data does not appear to be a protobuf message, expected prefix {MAGIC:?}")]
+    #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoMagic,
     /// Nobody knows the kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]

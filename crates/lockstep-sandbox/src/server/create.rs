@@ -42,7 +42,7 @@ impl Turn<'_> {
             let managers = owners::of_update(&live, &object);
             object = self.owned(target, &live, object, &managers);
         }
-        self.check_namespace(target)?;
+        self.check_namespace(target, &text(&object["metadata"]["name"]))?;
         self.admit(target, &mut object, None)?;
         let options = self.options("CreateOptions");
         let name = text(&object["metadata"]["name"]);
@@ -165,7 +165,7 @@ impl Turn<'_> {
     }
 
     /// Nothing is created in a namespace that is not there, or on its way out.
-    fn check_namespace(&self, target: &Target) -> Step<()> {
+    fn check_namespace(&self, target: &Target, name: &str) -> Step<()> {
         let Some(namespace) = target.namespace.as_deref().filter(|_| target.kind.namespaced) else {
             return Ok(());
         };
@@ -178,7 +178,7 @@ impl Turn<'_> {
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );
             let cause = format!("namespace {namespace} is being terminated");
-            let refusal = Refusal::forbidden(target.about(""), &why);
+            let refusal = Refusal::forbidden(target.about(name), &why);
             return Err(refusal.with_cause_at("NamespaceTerminating", &cause, "metadata.namespace").into());
         }
         Ok(())

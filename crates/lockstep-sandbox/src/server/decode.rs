@@ -18,7 +18,8 @@ pub(crate) fn value(request: &Request, kind: &str) -> Result<Value, Refusal> {
         "" | "application/json" => json(&request.body, kind),
         "application/yaml" => yaml(&request.body, kind),
         "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(&request.body).map_err(|error| unrecognized(kind, &error.to_string()))
+            protobuf::decode(&request.body)
+                .map_err(|error| unrecognized(kind, &format!("{error} ({})", summary(&request.body))))
         }
         _ => Err(Refusal::unsupported_media_type(ACCEPTED)),
     }
@@ -61,24 +62,38 @@ pub(crate) fn read_json(body: &[u8]) -> Result<Value, String> {
                         \"json:\\\"kind,omitempty\\\"\" }";
             Err(unread(format!("json: cannot unmarshal {sort} into {into}")))
         }
-        Err(error) if error.is_eof() => Err(unread("unexpected end of JSON input".to_owned())),
-        Err(error) => Err(unread(match body.first() {
-            Some(first) if !b"{[\"-0123456789tfn \t\r\n".contains(first) => {
-                format!("invalid character '{}' looking for beginning of value", char::from(*first))
-            }
-            _ => error.to_string(),
-        })),
+        Err(error) => Err(unread(decoding::syntax_error(body).unwrap_or_else(|| error.to_string()))),
     }
 }
 
 fn yaml(body: &[u8], kind: &str) -> Result<Value, Refusal> {
-    let text = String::from_utf8_lossy(body);
-    let read: Result<Value, _> = serde_saphyr::from_str(&text);
-    match read {
-        Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(unrecognized(kind, "couldn't get version/kind; it is no map")),
-        Err(error) => Err(unrecognized(kind, &format!("couldn't get version/kind; yaml: {error}"))),
-    }
+    let json = read_yaml(body).and_then(|value| read_json(value.to_string().as_bytes()));
+    json.map_err(|why| unrecognized(kind, &format!("{why} ({})", summary(body))))
+}
+
+/// What stands in a body of YAML, the last of several fields of one name; or why it is none. The place is named as Go
+/// names it, the words are those of another reader.
+pub(crate) fn read_yaml(body: &[u8]) -> Result<Value, String> {
+    let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
+    serde_saphyr::from_str_with_options(&String::from_utf8_lossy(body), options).map_err(|error| {
+        let error = error.without_snippet();
+        let line = error.location().map_or(1, |place| place.line());
+        let words = error.to_string();
+        let words = words.rsplit_once("column ").map_or(&*words, |(_, words)| words);
+        format!("yaml: line {line}: {}", words.split_once(": ").map_or(words, |(_, words)| words))
+    })
+}
+
+/// The first field of a body of YAML that is there twice.
+fn duplicate_in_yaml(body: &[u8]) -> Vec<String> {
+    let read: Result<Value, _> = serde_saphyr::from_str(&String::from_utf8_lossy(body));
+    let Err(error) = read else { return Vec::new() };
+    let line = error.location().map_or(1, |place| place.line());
+    let words = error.without_snippet().to_string();
+    let found = words.split_once("duplicate mapping key: ").map(|(_, rest)| rest);
+    let field = found.and_then(|rest| rest.split(',').next());
+    let told = |field| format!("yaml: unmarshal errors:\n  line {line}: key {field:?} already set in map");
+    field.map(told).into_iter().collect()
 }
 
 impl Turn<'_> {
@@ -88,6 +103,7 @@ impl Turn<'_> {
         self.check_kind(&object, kind, fields)?;
         let duplicates = match self.request.media_type() {
             "" | "application/json" => decoding::duplicate_fields(&self.request.body),
+            "application/yaml" => duplicate_in_yaml(&self.request.body),
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;

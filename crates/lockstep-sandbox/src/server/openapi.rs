@@ -26,6 +26,16 @@ impl Turn<'_> {
         Response::new(200, Body::Made(json!({"paths": paths})))
     }
 
+    /// The old kind of document. Clients fall back to it where a kind is unknown, so it names none.
+    pub(super) fn openapi_of_old(&self) -> Response {
+        if self.request.accept.contains("proto-openapi.spec.v2@v1.0+protobuf") {
+            let media_type = Some("application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+            return Response { media_type, ..Response::new(200, Body::Bytes(OLD)) };
+        }
+        let info = json!({"title": "Kubernetes", "version": "v1.37.0"});
+        Response::new(200, Body::Made(json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})))
+    }
+
     pub(super) fn openapi_document(&self, at: &str) -> Response {
         let parts: Vec<&str> = at.split('/').collect();
         let of = match parts.as_slice() {
@@ -87,8 +97,15 @@ const OPTIONS: &[&str] = &[
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
 ];
 
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.";
-const KIND: &str = "Kind is a string value representing the REST resource this object represents.";
+const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should \
+     convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: \
+     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this \
+     from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
+     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
+/// The old document, in protobuf: `swagger` and `info`, and no path.
+const OLD: &[u8] = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.0";
 
 /// Where the document of a version lies.
 fn path(of: &GroupVersion) -> String {

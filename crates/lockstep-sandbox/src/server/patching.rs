@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::apply::Operation;
 use crate::decoding;
 use crate::kinds::Kind;
-use crate::patch;
+use crate::patch::{self, StrategicError};
 use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Writes, meta};
 
@@ -15,7 +15,7 @@ use super::create::text;
 use super::modify::{carry, is_created_by_update, owners};
 use super::render::{Look, Response};
 use super::routes::Target;
-use super::{Step, Turn, typed};
+use super::{Step, Turn, decode, typed};
 
 /// How a patch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +111,13 @@ impl Turn<'_> {
             _ if !body.is_object() => Err(undecodable("map[string]interface {}", "")),
             _ => {
                 let kind = &target.kind;
-                patch::strategic(live, body, &kind.shape, &kind.shapes)
-                    .map_err(|error| Refusal::failure(error.to_string()))
+                patch::strategic(live, body, &kind.shape, &kind.shapes).map_err(|error| match error {
+                    StrategicError::Directive { word, map } => {
+                        let map = typed::go_map(&Value::Object(map));
+                        Refusal::failure(format!("unknown patch type: {word} in map: {map}"))
+                    }
+                    other => Refusal::failure(other.to_string()),
+                })
             }
         }
     }
@@ -172,6 +177,10 @@ impl Turn<'_> {
     fn check_version(&self, target: &Target, live: &Value, object: &Value) -> Step<()> {
         let name = target.name.as_deref().unwrap_or_default();
         let version = text(&object["metadata"]["resourceVersion"]);
+        if !version.is_empty() && version.parse::<u64>().is_err() {
+            let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(Refusal::failure(why).into());
+        }
         if !version.is_empty() && live["metadata"]["resourceVersion"] != version.as_str() {
             return Err(Refusal::modified(target.about(name)).into());
         }
@@ -249,10 +258,9 @@ impl Turn<'_> {
 
     /// The body of an apply: always an object of the kind itself, under its own name.
     fn applied_body(&mut self, target: &Target, fields: FieldValidation) -> Step<Value> {
-        let text_of_body = String::from_utf8_lossy(&self.request.body);
         let undecodable = |why: String| Refusal::bad_request(format!("error decoding patch: {why}"));
-        let applied: Value = serde_saphyr::from_str(&text_of_body)
-            .map_err(|error| Refusal::bad_request(format!("error encoding patch: yaml: {error}")))?;
+        let applied = decode::read_yaml(&self.request.body)
+            .map_err(|why| Refusal::bad_request(format!("error encoding patch: {why}")))?;
         if !applied.is_object() {
             let found = typed::json_sort(&applied);
             let into = "Go value of type map[string]interface {}";

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::base64;
 use crate::builtin;
+use crate::decoding;
 use crate::kinds::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::request::{Query, meta};
@@ -115,7 +117,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn list(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
+        let look = Look::of_many(&target.kind, self.request)?;
         let query = &self.request.query;
         let limit = query.number("limit")?.filter(|limit| *limit > 0);
         let choice = Choice::read(&target.kind, &self.server.catalogue, query)?;
@@ -239,22 +241,29 @@ struct Token {
 
 impl Token {
     fn read(text: &str) -> Result<Self, Refusal> {
-        let wrong = || Refusal::bad_request("invalid continue token: continue key is not valid");
-        let value: Value = serde_json::from_slice(&unhex(text).ok_or_else(wrong)?).map_err(|_| wrong())?;
-        let revision = value["rv"].as_u64().ok_or_else(wrong)?;
-        let after = value["after"].as_str().ok_or_else(wrong)?.to_owned();
-        Ok(Self { revision, after })
+        let wrong = |why: &str| {
+            Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
+        let bytes = base64::decode_url(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .map_err(|_| wrong(&decoding::syntax_error(&bytes).unwrap_or_default()))?;
+        let version = value["v"].as_str().unwrap_or_default();
+        let (revision, after) = (value["rv"].as_u64().unwrap_or_default(), value["start"].as_str());
+        match (version, revision, after) {
+            ("meta.k8s.io/v1", 0, _) => Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
+            ("meta.k8s.io/v1", revision, Some(after)) if !after.is_empty() => {
+                Ok(Self { revision, after: after.trim_end_matches('\0').to_owned() })
+            }
+            ("meta.k8s.io/v1", ..) => Err(wrong("encoded start key empty (version meta.k8s.io/v1)")),
+            (other, ..) => Err(wrong(&format!("server does not recognize this encoded version {other:?}"))),
+        }
     }
 
     fn write(&self) -> String {
-        let token = json!({"rv": self.revision, "after": self.after}).to_string();
-        token.bytes().map(|byte| format!("{byte:02x}")).collect()
+        let start = format!("{}\0", self.after);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start});
+        base64::encode_url(token.to_string().as_bytes())
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = (0..text.len()).step_by(2);
-    pairs.map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
 /// Reads a version; none if none is named.

@@ -35,6 +35,8 @@ pub struct Response {
 pub enum Body {
     /// A text.
     Text(String),
+    /// What is neither text nor JSON.
+    Bytes(&'static [u8]),
     /// An object made for the answer.
     Made(Value),
     /// An object as it is stored.
@@ -58,6 +60,7 @@ impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => text.serialize(to),
+            Self::Bytes(bytes) => bytes.serialize(to),
             Self::Made(value) => value.serialize(to),
             Self::Stored(value) => value.serialize(to),
             Self::List(list) => list.serialize(to),
@@ -138,6 +141,7 @@ impl Response {
     pub fn bytes(&self) -> (Vec<u8>, &'static str) {
         match &self.body {
             Body::Text(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
+            Body::Bytes(bytes) => (bytes.to_vec(), self.media_type.unwrap_or("application/octet-stream")),
             body if self.yaml => (yaml(body).into_bytes(), "application/yaml"),
             body => {
                 let mut bytes = serde_json::to_vec(body).unwrap_or_default();
@@ -151,6 +155,9 @@ impl Response {
 fn yaml(body: &Body) -> String {
     serde_saphyr::to_string(body).unwrap_or_default()
 }
+
+/// The forms a real server knows. Protobuf is not written here: its clients accept JSON as well.
+pub(super) const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// In what form objects are to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,13 +181,19 @@ impl Format {
         if accept.trim().is_empty() {
             return Ok(plain);
         }
+        let mut is_known = false;
         for form in accept.split(',') {
             let mut parts = form.split(';').map(str::trim);
             let yaml = match parts.next() {
                 Some("application/json" | "*/*" | "application/*") => false,
                 Some("application/yaml") => true,
+                Some("application/vnd.kubernetes.protobuf") => {
+                    is_known = true;
+                    continue;
+                }
                 _ => continue,
             };
+            is_known = true;
             let pairs: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
             let says = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
             let shown = match (says("as"), says("v"), says("g")) {
@@ -195,7 +208,19 @@ impl Format {
             };
             return Ok(Self { shown, yaml });
         }
-        Err(Refusal::not_acceptable())
+        match is_known {
+            true => Err(Refusal::no_such_form()),
+            false => Err(Refusal::not_acceptable(FORMS)),
+        }
+    }
+
+    /// The same for lists, which know more forms: those of watches.
+    pub fn of_list(accept: &str) -> Result<Self, Refusal> {
+        let watches = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+        Self::read(accept).map_err(|refusal| match refusal.message.starts_with("406") {
+            true => Refusal::not_acceptable(&format!("{FORMS}, {watches}")),
+            false => refusal,
+        })
     }
 }
 
@@ -227,6 +252,12 @@ impl Look {
             spec.remove("internalTrafficPolicy");
         }
         Arc::new(object)
+    }
+
+    /// The same for a client that reads or watches many.
+    pub fn of_many(kind: &Arc<Kind>, request: &Request) -> Result<Self, Refusal> {
+        Format::of_list(&request.accept)?;
+        Self::of(kind, request)
     }
 
     /// Objects are shown as they are.

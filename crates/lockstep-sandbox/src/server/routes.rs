@@ -9,6 +9,7 @@ use crate::path::{Place, ResourcePath};
 use crate::refusal::{About, Refusal};
 use crate::request::Method;
 
+use super::render::FORMS;
 use super::{Answer, Body, Response, Step, Turn};
 
 /// A request for a resource, or for one of its objects.
@@ -55,7 +56,7 @@ impl Turn<'_> {
             Place::Resource(path) => self.resource(path),
             Place::Other(path) if path.starts_with("api/") || path.starts_with("apis/") => self.too_deep(&path),
             place if self.request.method == Method::Get => Ok(Answer::Done(self.page(place)?)),
-            Place::Other(_) => Ok(Answer::Done(Response::no_page())),
+            Place::Other(path) if path != "version" => Ok(Answer::Done(self.other_page(&path))),
             _ => Err(Refusal::method_not_allowed().into()),
         }
     }
@@ -76,6 +77,12 @@ impl Turn<'_> {
     /// Whatever is no resource.
     fn page(&mut self, place: Place) -> Step<Response> {
         match place {
+            Place::Groups | Place::Group(_) if self.accepts_nothing() => {
+                Err(Refusal::no_such_form().into())
+            }
+            _ if self.accepts_nothing() && !matches!(place, Place::Other(_)) => {
+                Err(Refusal::not_acceptable(FORMS).into())
+            }
             Place::CoreVersions => Ok(self.core_versions()),
             Place::Groups => Ok(self.groups()),
             Place::Group(group) => Ok(self.group(&group)),
@@ -83,6 +90,15 @@ impl Turn<'_> {
             Place::Other(path) => Ok(self.other_page(&path)),
             Place::Resource(_) => Err(Refusal::no_such_path().into()),
         }
+    }
+
+    /// None of the forms the client accepts can be written here.
+    fn accepts_nothing(&self) -> bool {
+        let known = |form: &str| {
+            matches!(form, "" | "*/*" | "application/*" | "application/json" | "application/yaml")
+                || form == "application/vnd.kubernetes.protobuf"
+        };
+        !self.request.accept.split(',').any(|form| known(form.split(';').next().unwrap_or_default().trim()))
     }
 
     fn other_page(&mut self, path: &str) -> Response {
@@ -94,6 +110,7 @@ impl Turn<'_> {
             }
             "version" => Response::new(200, Body::Made(version())),
             "healthz" | "livez" | "readyz" => Response::new(200, Body::Text("ok".to_owned())),
+            "openapi/v2" => self.openapi_of_old(),
             "openapi/v3" => self.openapi_index(),
             path => match path.strip_prefix("openapi/v3/") {
                 Some(of) => self.openapi_document(of),
@@ -140,7 +157,11 @@ impl Turn<'_> {
         if target.name.is_some() && !placed {
             return Err(Refusal::no_such_path().into());
         }
-        if !kind.allows(verb) || (verb == "create" && !placed && !is_asked_only(kind)) {
+        let in_a_place = match verb {
+            "create" => !is_asked_only(kind),
+            verb => verb == "deletecollection",
+        };
+        if !kind.allows(verb) || (in_a_place && !placed) {
             return Err(Refusal::method_not_allowed().into());
         }
         match verb {

@@ -83,6 +83,7 @@ impl Script {
                 Step::Until(command) => said.extend(shell.until(command)),
             }
         }
+        shell.keep(&said);
         said
     }
 }
@@ -130,6 +131,13 @@ impl Shell {
             said += &format!("\n(exit code {code})\n");
         }
         (output.status.success(), said)
+    }
+
+    /// Writes down all that was said, for those who keep the folder of a cluster.
+    fn keep(&self, said: &[Said]) {
+        let text = |said: &Said| format!("$ {}\n{}\n", said.command, said.lines.join("\n"));
+        let all: String = said.iter().map(text).collect();
+        let _ = std::fs::write(self.home.join("said.txt"), all);
     }
 
     /// Nothing if it succeeds in time, which is what is expected; else what it says in the end.

@@ -48,6 +48,7 @@ impl Rollout<'_> {
     /// Writes the status of a rollout: how it fares, and whether it has been stuck too long.
     pub(super) fn report(&mut self) {
         let status = self.counts();
+        self.say_whether_available(&status);
         let old = &self.deployment["status"];
         match self.deadline() {
             None => self.conditions.remove(PROGRESSING),
@@ -65,6 +66,14 @@ impl Rollout<'_> {
             None => self.conditions.remove("ReplicaFailure"),
         }
         self.write_status();
+    }
+
+    fn say_whether_available(&mut self, status: &Value) {
+        let (truth, reason, message) = match number(&status["availableReplicas"]) >= self.size.least() {
+            true => ("True", "MinimumReplicasAvailable", "Deployment has minimum availability."),
+            false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
+        };
+        self.conditions.set("Available", truth, reason, message);
     }
 
     pub(super) fn judge(&mut self, status: &Value, old: &Value, deadline: i64) {
@@ -125,13 +134,7 @@ impl Rollout<'_> {
 
     pub(super) fn write_status(&mut self) {
         let mut status = self.counts();
-        if number(&status["availableReplicas"]) >= self.size.least() {
-            let said = "Deployment has minimum availability.";
-            self.conditions.set("Available", "True", "MinimumReplicasAvailable", said);
-        } else {
-            let said = "Deployment does not have minimum availability.";
-            self.conditions.set("Available", "False", "MinimumReplicasUnavailable", said);
-        }
+        self.say_whether_available(&status);
         status["conditions"] = self.conditions.clone().into_value();
         let mut patch = json!({});
         let difference = read::difference(&self.deployment["status"], &status);

@@ -17,6 +17,7 @@ use crate::controllers::{Controller, key};
 use crate::store::{Key, Store};
 
 const COMPONENT: &str = "node-controller";
+const TTL: &str = "node.alpha.kubernetes.io/ttl";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
@@ -117,12 +118,25 @@ impl Look<'_> {
         }
         let all_dead = !zones.is_empty() && zones.values().all(Zone::is_dead);
         for (key, node) in nodes {
+            self.meet(key, node);
             if !self.check_life(key, node) {
                 let zone = zones.entry(zone(node)).or_default();
                 self.taint(key, node, zone, all_dead);
             }
         }
         self.turn
+    }
+
+    /// Greets a node that is new: for how long kubelets may keep what they read is noted on every one.
+    fn meet(&mut self, key: &Key, node: &Value) {
+        if node["metadata"]["annotations"].get(TTL).is_some() {
+            return;
+        }
+        let patch = json!({"metadata": {"annotations": {TTL: "0"}}});
+        self.turn.wishes.push(Wish::Merge { key: key.clone(), subresource: None, patch });
+        let about = json!({"apiVersion": "v1", "kind": "Node", "name": *key.name, "uid": read::uid(node)});
+        let said = format!("Node {0} event: Registered Node {0} in Controller", key.name);
+        self.turn.wishes.push(Event::normal(about, "RegisteredNode", said).by(COMPONENT));
     }
 
     /// Whether the node has only just been found silent.
