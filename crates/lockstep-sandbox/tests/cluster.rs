@@ -181,12 +181,32 @@ async fn pods_are_put_on_nodes_and_collected_with_their_owner() {
 async fn a_cluster_that_is_started_over_its_data_has_lost_nothing() {
     let cluster = Cluster::start(setup());
     create(&cluster, CONFIG_MAPS, config_map("a", "1")).await;
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    "size": {"type": "integer", "default": 3}}}}}}}],
+        },
+    });
+    let (code, answer) =
+        create(&cluster, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    assert_eq!(code, 201, "{answer}");
+    let things = "/apis/example.com/v1/namespaces/default/things";
+    let thing = json!({
+        "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"other": 1},
+    });
+    let (code, thing) = create(&cluster, things, thing).await;
+    assert_eq!((code, &thing["spec"]), (201, &json!({"size": 3})), "{thing}");
     let text = serde_json::to_string(&cluster.data()).expect("writable");
     let (_, before) = ask(&cluster, Method::GET, CONFIG_MAPS, None).await;
     let data: Data = serde_json::from_str(&text).expect("readable");
     let again = Cluster::start(Setup { data: Some(data), ..setup() });
     let (_, after) = ask(&again, Method::GET, CONFIG_MAPS, None).await;
     assert_eq!(before["items"], after["items"]);
+    assert_eq!(ask(&again, Method::GET, &format!("{things}/t"), None).await, (200, thing));
     let (_, made) = create(&again, CONFIG_MAPS, config_map("b", "1")).await;
     let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
     let (old, new): (Option<u64>, Option<u64>) = (version(&before), version(&made));

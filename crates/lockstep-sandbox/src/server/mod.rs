@@ -113,7 +113,12 @@ impl Server {
 
     /// A server over what was stored before.
     pub fn over(settings: Settings, objects: impl IntoIterator<Item = Value>, revision: u64) -> Self {
-        let catalogue = Catalogue::built_in();
+        let objects: Vec<Value> = objects.into_iter().collect();
+        let mut catalogue = Catalogue::built_in();
+        // Without their definitions nobody knows where custom objects lie.
+        for crd in objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition") {
+            catalogue.define(crd);
+        }
         let mut store = Store::new(settings.changes);
         for object in objects {
             if let Some(key) = catalogue.key_of(&object) {
@@ -121,14 +126,7 @@ impl Server {
             }
         }
         store.resume_at(revision);
-        let mut server = Self { store, catalogue, settings };
-        let definitions: Arc<str> = Arc::from(catalogue::DEFINITIONS);
-        let crds: Vec<Arc<Value>> =
-            server.store.list(&definitions, None).map(|(_, crd)| Arc::clone(crd)).collect();
-        for crd in crds {
-            server.catalogue.define(&crd);
-        }
-        server
+        Self { store, catalogue, settings }
     }
 
     /// What comes of a request. `told` is what webhooks have said to this very request so far.
