@@ -108,8 +108,7 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
-        let read = kind.schema.is_some() || fields != FieldValidation::Ignore;
-        let wiped = read && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+        let wiped = kind.schema.is_some() && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = duplicates;
         found.extend(self.prune(object, kind));
         if wiped {
@@ -178,7 +177,7 @@ impl Turn<'_> {
 }
 
 /// An object of a custom kind that calls itself something else.
-fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
+pub(super) fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
     let said = object["kind"].as_str().unwrap_or_default();
     if kind.schema.is_some() || said == &*kind.kind {
         return Ok(());

@@ -170,15 +170,19 @@ fn unordered(refusal: &mut serde_json::Map<String, Value>) {
 
 /// Advice about pods.
 fn excused_warning(warning: &str) -> bool {
-    warning.starts_with("299 - \"spec.") || warning.contains("this is used in the Pod's hostname")
+    warning.starts_with("299 - \"spec.") || warning.contains("which can result in surprising behavior")
 }
 
 /// Sentences that cannot be the same: "Known differences" of docs/embedded-cluster.md says why.
 fn excused(text: &str) -> String {
     if let Some((before, after)) = text.split_once("failed to create typed patch object")
-        && let Some((about, _)) = after.split_once("): errors:")
+        && let Some((about, why)) = after.split_once("): ")
+        && (why.starts_with("errors:") || why.ends_with("field not declared in schema"))
     {
         return format!("{before}failed to create typed patch object{about}): (errors)");
+    }
+    if let Some((before, after)) = text.split_once("Invalid value: {}: `selector` does not match") {
+        return format!("{before}Invalid value: null: `selector` does not match{after}");
     }
     if let Some((before, _)) = text.split_once("error encoding patch: yaml: ") {
         return format!("{before}error encoding patch: yaml: (why)");

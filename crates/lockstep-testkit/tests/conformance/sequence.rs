@@ -217,7 +217,6 @@ impl Maker {
             0 => step.accepting(TABLE),
             1 => step.accepting(PARTIAL),
             2 => step.accepting(TABLE).asking(self.rng.of(&["includeObject=Object", "includeObject=None"])),
-            3 => step.asking("resourceVersion=$last"),
             _ => step,
         }
     }
@@ -237,12 +236,11 @@ impl Maker {
             step = step.asking(self.rng.of(&["limit=1", "limit=2", "limit=1&continue=$continue", "limit=x", "continue=odd"]));
         } else if self.rng.percent(15) {
             step = step.asking(self.rng.of(&[
-                "resourceVersion=$last&resourceVersionMatch=NotOlderThan",
+                // What is not older may be newer, and how much is left to chance.
                 "resourceVersion=$last&resourceVersionMatch=Exact",
                 "resourceVersionMatch=Exact",
                 "resourceVersion=$last&resourceVersionMatch=Odd",
                 "resourceVersion=odd",
-                "resourceVersion=$last",
             ]));
         }
         match self.rng.below(6) {

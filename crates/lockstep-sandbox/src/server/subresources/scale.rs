@@ -37,7 +37,17 @@ impl Turn<'_> {
         let managers = owners::of_update(&live, &object);
         // Who scales is not kept unless somebody was known to own the number.
         let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
-        let object = if owned { timeless(self.owned(target, &live, object, &managers)) } else { object };
+        let object = match (owned, replicas) {
+            (false, _) => object,
+            // None is written as nothing, and nobody owns nothing.
+            (true, 0) => {
+                put(&mut object, &paths.wished, Value::Null);
+                let mut bare = self.owned(target, &live, without_nulls(object), &managers);
+                put(&mut bare, &paths.wished, Value::from(0));
+                bare
+            }
+            _ => timeless(self.owned(target, &live, object, &managers)),
+        };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
         Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
@@ -106,6 +116,16 @@ fn timeless(mut object: Value) -> Value {
         entry.remove("time");
     }
     object
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+        for value in map.values_mut() {
+            *value = without_nulls(std::mem::take(value));
+        }
+    }
+    value
 }
 
 fn owns(fields: &Fields, path: &[String]) -> bool {
