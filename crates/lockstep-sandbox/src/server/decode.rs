@@ -6,7 +6,7 @@ use crate::decoding;
 use crate::kinds::Kind;
 use crate::protobuf;
 use crate::refusal::{About, Cause, Refusal};
-use crate::request::{FieldValidation, Request};
+use crate::request::{FieldValidation, Method, Request};
 
 use super::{Step, Turn};
 
@@ -91,9 +91,13 @@ impl Turn<'_> {
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;
-        check_custom_kind(&object, kind)?;
+        if self.request.method == Method::Post {
+            check_custom_kind(&object, kind)?;
+        }
         object["apiVersion"] = Value::from(kind.api_version());
-        object["kind"] = Value::from(&*kind.kind);
+        if kind.schema.is_some() {
+            object["kind"] = Value::from(&*kind.kind);
+        }
         Ok(object)
     }
 
@@ -108,7 +112,8 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
-        let wiped = kind.schema.is_some() && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+        let wiped = kind.schema.is_some()
+            && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = duplicates;
         found.extend(self.prune(object, kind));
         if wiped {
@@ -124,13 +129,19 @@ impl Turn<'_> {
         }
         let (what, version) = (object["kind"].as_str().unwrap_or(&kind.kind), &kind.of.version);
         let found = found.join(", ");
-        let message =
-            format!("{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}");
+        let message = format!(
+            "{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}"
+        );
         Err(Refusal::bad_request(message).into())
     }
 
     /// It says that it is what the path says. Built-in kinds need not say anything.
-    pub(super) fn check_kind(&self, object: &Value, kind: &Kind, fields: FieldValidation) -> Result<(), Refusal> {
+    pub(super) fn check_kind(
+        &self,
+        object: &Value,
+        kind: &Kind,
+        fields: FieldValidation,
+    ) -> Result<(), Refusal> {
         let said = |key: &str| object[key].as_str().unwrap_or_default();
         let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
         let wanted_version = kind.api_version();

@@ -149,7 +149,8 @@ impl Turn<'_> {
         let grace = grace(target, live, options);
         let mut object = Value::clone(live);
         // Namespaces understand the words of old in their own way.
-        let policy = if is_namespace && options.cascade { Some("Foreground") } else { options.policy.as_deref() };
+        let policy =
+            if is_namespace && options.cascade { Some("Foreground") } else { options.policy.as_deref() };
         let finalizers = finalizers(live, policy);
         let held =
             !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);

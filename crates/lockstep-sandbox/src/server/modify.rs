@@ -12,6 +12,7 @@ use crate::request::Writes;
 
 use super::admission::Question;
 use super::create::{check_place, text};
+use super::decode::check_custom_kind;
 use super::render::{Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, catalogue};
@@ -29,6 +30,8 @@ impl Turn<'_> {
             }
             live => live?,
         };
+        check_custom_kind(&object, &target.kind)?;
+        object["kind"] = Value::from(&*target.kind.kind);
         let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
         check_identity(target, &live, &object, writes.dry_run)?;
@@ -245,7 +248,7 @@ fn registry_key(target: &Target, name: &str, dry_run: bool) -> String {
 pub(super) fn carry(live: &Value, object: &mut Value) {
     for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let is_given = object["metadata"].get(key).is_some_and(|given| !given.is_null());
-        if is_given && key != "deletionGracePeriodSeconds" {
+        if is_given {
             continue;
         }
         match live["metadata"].get(key) {
@@ -257,9 +260,15 @@ pub(super) fn carry(live: &Value, object: &mut Value) {
             }
         }
     }
-    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace"))
-    {
-        object["metadata"]["namespace"] = namespace.clone();
+    match (live["metadata"].get("namespace"), object["metadata"].get("namespace")) {
+        (Some(namespace), None) => object["metadata"]["namespace"] = namespace.clone(),
+        // What lies in no namespace may name any.
+        (None, Some(_)) => {
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("namespace");
+            }
+        }
+        _ => {}
     }
 }
 

@@ -12,10 +12,10 @@ use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Writes, meta};
 
 use super::create::text;
+use super::decode::{self, check_custom_kind};
 use super::modify::{carry, is_created_by_update, owners};
 use super::render::{Look, Response};
 use super::routes::Target;
-use super::decode::{self, check_custom_kind};
 use super::{Step, Turn, typed};
 
 /// How a patch is written.
@@ -46,7 +46,8 @@ impl Turn<'_> {
         let patch = self.patch_body()?;
         let live = self.stored(target)?;
         let live = self.converted(&live, &target.kind)?;
-        let mut object = self.patched(target, sort, &live, &patch, writes.fields == FieldValidation::Ignore)?;
+        let mut object =
+            self.patched(target, sort, &live, &patch, writes.fields == FieldValidation::Ignore)?;
         self.readable(target, &mut object, sort, &patch, writes.fields)?;
         self.check_name(target, &object)?;
         self.set_defaults(target, &mut object);
@@ -165,7 +166,9 @@ impl Turn<'_> {
             );
             return Err(match kind.schema {
                 Some(_) => wrong(&why).into(),
-                None => self.check_kind(object, kind, fields).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => {
+                    self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into()
+                }
             });
         }
         if let Some(why) = self.type_error(object, kind) {
@@ -225,7 +228,9 @@ impl Turn<'_> {
     /// What came out of an apply can be read at all.
     fn convertible(&self, target: &Target, applied: &Value, object: &Value) -> Step<()> {
         let kind = &target.kind;
-        let Some(why) = self.misread(object, kind) else { return Ok(()) };
+        // The metadata of custom kinds is read with more patience.
+        let misread = kind.schema.as_ref().and_then(|_| self.misread(object, kind));
+        let Some(why) = misread else { return Ok(()) };
         let named = |key: &str| text(&applied["metadata"][key]);
         let of = format!("{}/{}, Kind={}", kind.of.group, kind.of.version, kind.kind);
         Err(Refusal::failure(format!(
@@ -256,7 +261,8 @@ impl Turn<'_> {
         let live = self.blank(target);
         let mut object = owners::applied(self, target, &live, applied, force)?;
         self.convertible(target, applied, &object)?;
-        let version = object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
+        let version =
+            object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
         let created = self.create_object(target, object, writes, Operation::Apply)?;
         match version.filter(|_| writes.dry_run) {
             // A version that cannot be comes back from a trial.

@@ -216,7 +216,14 @@ async fn connect(kubeconfig: &Path) -> Result<Cluster, ClusterError> {
     let version = client.apiserver_version().await;
     version.map_err(|error| ClusterError::Access { what, reason: causes(&error) })?;
     let guest = Some(Guest::new());
-    Ok(Cluster { kubelet: None, client, kubeconfig: kubeconfig.to_owned(), guest, ours: None, embedded: None })
+    Ok(Cluster {
+        kubelet: None,
+        client,
+        kubeconfig: kubeconfig.to_owned(),
+        guest,
+        ours: None,
+        embedded: None,
+    })
 }
 
 /// An error with what caused it: the outermost says little more than that it did not work.

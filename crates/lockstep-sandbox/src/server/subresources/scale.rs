@@ -41,8 +41,8 @@ impl Turn<'_> {
             (false, _) => object,
             // None is written as nothing, and nobody owns nothing.
             (true, 0) => {
-                put(&mut object, &paths.wished, Value::Null);
-                let mut bare = self.owned(target, &live, without_nulls(object), &managers);
+                remove(&mut object, &paths.wished);
+                let mut bare = self.owned(target, &live, object, &managers);
                 put(&mut bare, &paths.wished, Value::from(0));
                 bare
             }
@@ -118,14 +118,12 @@ fn timeless(mut object: Value) -> Value {
     object
 }
 
-fn without_nulls(mut value: Value) -> Value {
-    if let Value::Object(map) = &mut value {
-        map.retain(|_, value| !value.is_null());
-        for value in map.values_mut() {
-            *value = without_nulls(std::mem::take(value));
-        }
+fn remove(object: &mut Value, path: &[String]) {
+    let Some((last, before)) = path.split_last() else { return };
+    let holder = before.iter().try_fold(object, |place, part| place.get_mut(part.as_str()));
+    if let Some(map) = holder.and_then(Value::as_object_mut) {
+        map.remove(last);
     }
-    value
 }
 
 fn owns(fields: &Fields, path: &[String]) -> bool {
