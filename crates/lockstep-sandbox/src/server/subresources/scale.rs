@@ -37,7 +37,17 @@ impl Turn<'_> {
         let managers = owners::of_update(&live, &object);
         // Who scales is not kept unless somebody was known to own the number.
         let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
-        let object = if owned { timeless(self.owned(target, &live, object, &managers)) } else { object };
+        let object = match (owned, replicas) {
+            (false, _) => object,
+            // None is written as nothing, and nobody owns nothing.
+            (true, 0) => {
+                remove(&mut object, &paths.wished);
+                let mut bare = self.owned(target, &live, object, &managers);
+                put(&mut bare, &paths.wished, Value::from(0));
+                bare
+            }
+            _ => timeless(self.owned(target, &live, object, &managers)),
+        };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
         Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
@@ -106,6 +116,14 @@ fn timeless(mut object: Value) -> Value {
         entry.remove("time");
     }
     object
+}
+
+fn remove(object: &mut Value, path: &[String]) {
+    let Some((last, before)) = path.split_last() else { return };
+    let holder = before.iter().try_fold(object, |place, part| place.get_mut(part.as_str()));
+    if let Some(map) = holder.and_then(Value::as_object_mut) {
+        map.remove(last);
+    }
 }
 
 fn owns(fields: &Fields, path: &[String]) -> bool {
