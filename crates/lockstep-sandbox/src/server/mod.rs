@@ -25,8 +25,6 @@ mod subresources;
 mod typed;
 pub mod watch;
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::Value;
 

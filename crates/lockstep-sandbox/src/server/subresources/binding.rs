@@ -93,14 +93,10 @@ impl Turn<'_> {
         }
         let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.retain(|condition| condition["type"] != "PodScheduled");
-        let mut scheduled = json!({
+        conditions.push(json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": written(self.now),
-        });
-        if let Some(generation) = live["metadata"].get("generation") {
-            scheduled["observedGeneration"] = generation.clone();
-        }
-        conditions.push(scheduled);
+        }));
         pod["status"]["conditions"] = Value::from(conditions);
         let managers = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
         self.owned(target, live, pod, &managers)
