@@ -1,7 +1,12 @@
 //! Base64, as it stands in objects.
 
 use base64::{DecodeError, Engine as _};
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD};
+
+/// In addresses; like Go, it does not mind bits that are left over.
+const FOR_ADDRESSES: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// The bytes of a text; none if it is no base64.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
@@ -10,7 +15,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
 
 /// The bytes of a text as it stands in addresses; or where it is wrong.
 pub(crate) fn decode_url(text: &str) -> Result<Vec<u8>, usize> {
-    URL_SAFE_NO_PAD.decode(text).map_err(|error| match error {
+    FOR_ADDRESSES.decode(text).map_err(|error| match error {
         DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
         _ => text.len(),
     })
@@ -18,7 +23,7 @@ pub(crate) fn decode_url(text: &str) -> Result<Vec<u8>, usize> {
 
 /// Bytes as a text for addresses.
 pub(crate) fn encode_url(bytes: &[u8]) -> String {
-    URL_SAFE_NO_PAD.encode(bytes)
+    FOR_ADDRESSES.encode(bytes)
 }
 
 /// Bytes as a text.

@@ -144,7 +144,9 @@ fn response(done: &server::Response) -> Response<Answered> {
     let mut response = Response::new(Answered::Whole(Some(Bytes::from(bytes))));
     *response.status_mut() = StatusCode::from_u16(done.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    if !media_type.is_empty() {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    }
     headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     if let Some(seconds) = done.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -43,11 +43,11 @@ impl Turn<'_> {
             ["apis", group, version] => {
                 GroupVersion { group: (*group).to_owned(), version: (*version).to_owned() }
             }
-            _ => return Response::no_page(),
+            _ => return Response::new(404, Body::Nothing),
         };
         let kinds: Vec<&Kind> = self.server.catalogue.of_version(&of).map(|kind| &**kind).collect();
         if kinds.is_empty() {
-            return Response::no_page();
+            return Response::new(404, Body::Nothing);
         }
         let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
         let mut paths = Map::new();

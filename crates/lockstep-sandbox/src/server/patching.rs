@@ -170,15 +170,18 @@ impl Turn<'_> {
                 "no kind {named:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
             );
             return Err(match kind.schema {
-                Some(_) => wrong(&why).into(),
-                None => {
-                    self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into()
+                Some(_) => {
+                    let refused = self.check_kind(object, kind, fields).err().map(|refusal| refusal.message);
+                    let words = refused.as_ref().and_then(|words| words.split_once(": "));
+                    wrong(words.map_or(&why, |(_, words)| words)).into()
                 }
+                None => self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into(),
             });
         }
         if let Some(why) = self.type_error(object, kind) {
             let why = why.split(": ").skip(1).collect::<Vec<_>>().join(": ");
-            return Err(wrong(&why).into());
+            let restored = (sort == Sort::Strategic).then(|| unrestorable(&why)).flatten();
+            return Err(wrong(&restored.unwrap_or(why)).into());
         }
         let mut found = match sort {
             Sort::Json | Sort::Strategic => Vec::new(),
@@ -323,6 +326,26 @@ impl Turn<'_> {
         }
         Ok(applied)
     }
+}
+
+/// Why a value cannot be restored, where a strategic patch made it: such objects are read by another hand, which has
+/// its own words for what others cannot unmarshal.
+fn unrestorable(why: &str) -> Option<String> {
+    let (found, place) = why.strip_prefix("json: cannot unmarshal ")?.split_once(" into ")?;
+    let (_, wanted) = place.rsplit_once(" of type ")?;
+    let found = match found.split(' ').next()? {
+        "number" => "int64",
+        "array" => "slice",
+        "object" => "map",
+        other => other,
+    };
+    Some(match wanted {
+        "string" if found == "int64" => format!("cannot convert {found} to {wanted}"),
+        "string" | "bool" | "int32" | "int64" => format!("unrecognized type: {wanted}"),
+        wanted if wanted.starts_with("map[") => format!("cannot restore map from {found}"),
+        wanted if wanted.starts_with("[]") => format!("cannot restore slice from {found}"),
+        _ => format!("cannot restore struct from: {found}"),
+    })
 }
 
 /// How custom kinds may be patched.

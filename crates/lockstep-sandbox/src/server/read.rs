@@ -105,6 +105,10 @@ impl Turn<'_> {
     /// An object as it is stored.
     pub(super) fn stored(&self, target: &Target) -> Result<Arc<Value>, Refusal> {
         let name = target.name.as_deref().unwrap_or_default();
+        if matches!(name, "." | "..") {
+            let why = format!("Name parameter invalid: {name:?}: may not be '{name}'");
+            return Err(Refusal::bad_request(why));
+        }
         let found = self.server.store.get(&self.key(target, name)).cloned();
         found.ok_or_else(|| Refusal::not_found(target.about(name)))
     }
@@ -256,7 +260,7 @@ impl Token {
                 Ok(Self { revision, after: after.trim_end_matches('\0').to_owned() })
             }
             ("meta.k8s.io/v1", ..) => Err(wrong("encoded start key empty (version meta.k8s.io/v1)")),
-            (other, ..) => Err(wrong(&format!("server does not recognize this encoded version {other:?}"))),
+            (other, ..) => Err(wrong(&format!("server does not recognize this encoded version {other}"))),
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Response {
 /// What an answer says.
 #[derive(Debug, Clone)]
 pub enum Body {
+    /// Not a word.
+    Nothing,
     /// A text.
     Text(String),
     /// What is neither text nor JSON.
@@ -59,6 +61,7 @@ pub struct List {
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
+            Self::Nothing => to.serialize_unit(),
             Self::Text(text) => text.serialize(to),
             Self::Bytes(bytes) => bytes.serialize(to),
             Self::Made(value) => value.serialize(to),
@@ -140,6 +143,7 @@ impl Response {
     /// The bytes of its body, and their media type.
     pub fn bytes(&self) -> (Vec<u8>, &'static str) {
         match &self.body {
+            Body::Nothing => (Vec::new(), ""),
             Body::Text(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
             Body::Bytes(bytes) => (bytes.to_vec(), self.media_type.unwrap_or("application/octet-stream")),
             body if self.yaml => (yaml(body).into_bytes(), "application/yaml"),

@@ -92,11 +92,10 @@ impl Turn<'_> {
         }
         let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.retain(|condition| condition["type"] != "PodScheduled");
-        let scheduled = json!({
+        conditions.push(json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": written(self.now),
-        });
-        conditions.push(scheduled);
+        }));
         pod["status"]["conditions"] = Value::from(conditions);
         // Whoever binds owns nothing of the pod.
         pod
