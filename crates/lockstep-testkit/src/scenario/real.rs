@@ -134,7 +134,7 @@ impl Stage {
     async fn strike(&self, recorder: &mut Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
         let missed = |reason| ScenarioError::Missed { blow, of: of.clone(), reason };
         let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
-        let struck = recorder.pods_of(of);
+        let struck = recorder.until_stands(of, PATIENCE).await;
         if struck.is_empty() {
             return Err(missed("no pod of it stands"));
         }
