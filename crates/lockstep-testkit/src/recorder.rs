@@ -107,6 +107,18 @@ impl Recorder {
         }
     }
 
+    /// The pods of an instance, as soon as there are any; none if it takes longer.
+    pub async fn until_stands(&mut self, of: &Subject, limit: Duration) -> Vec<(String, String)> {
+        let deadline = tokio::time::Instant::now() + limit;
+        loop {
+            let pods = self.pods_of(of);
+            let over = tokio::time::timeout_at(deadline, self.news.changed());
+            if !pods.is_empty() || over.await.is_err() {
+                return pods;
+            }
+        }
+    }
+
     /// Waits until the loss of these pods, or of their readiness, has been seen.
     pub async fn until_struck(&mut self, pods: &[(String, String)], limit: Duration) -> bool {
         let tape = Arc::clone(&self.tape);

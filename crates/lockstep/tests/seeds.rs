@@ -3,7 +3,7 @@
 //! leaders that are cut off. The promises hold, every rollout ends, and the same seed gives the same history, byte for
 //! byte.
 //!
-//! The ordinary run plays a few dozen, each twice. `LOCKSTEP_LONG=<n>` plays n once, `LOCKSTEP_FROM=<seed>` begins
+//! The ordinary run plays a few, each twice. `LOCKSTEP_LONG=<n>` plays n once, `LOCKSTEP_FROM=<seed>` begins
 //! elsewhere. A failing seed is printed: `LOCKSTEP_SEED=<seed>` plays it alone and prints what happened.
 
 #![allow(clippy::expect_used)]
@@ -59,7 +59,7 @@ fn no_promise_is_broken_whatever_goes_wrong() {
     let (long, from) = (number("LOCKSTEP_LONG"), number("LOCKSTEP_FROM").unwrap_or(0));
     let began = Instant::now();
     let mut wrong = Vec::new();
-    let count = long.unwrap_or(24);
+    let count = long.unwrap_or(8);
     for seed in from..from + count {
         let run = play(seed);
         if let Some(fault) = fault(&run) {

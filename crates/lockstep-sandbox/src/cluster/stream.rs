@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::server::Watch;
 
-use super::tidings::Changes;
 use super::Shared;
+use super::tidings::Changes;
 
 /// How often those who want to know are told how far they are.
 const BOOKMARK: Duration = Duration::from_secs(60);

@@ -22,7 +22,7 @@ use crate::workload::{Kind, Workload};
 
 const MANAGER: &str = "lockstep-testkit";
 
-/// How long a controller may take to see a change, and the recorder to see a strike.
+/// How long a controller may take to see a change, if it has no more time than that, and the recorder to see a strike.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn play(scenario: &Scenario, ground: &Ground) -> Result<Verdict, ScenarioError> {
@@ -51,6 +51,8 @@ struct Stage {
     ground: Ground,
     namespace: String,
     behaviour: BTreeMap<String, String>,
+    /// How long the controller may take to see a change.
+    patience: Duration,
 }
 
 impl Stage {
@@ -62,7 +64,7 @@ impl Stage {
             (annotation("ready-after"), format!("{}ms..{}ms", shortest.as_millis(), longest.as_millis())),
             (annotation("terminates-after"), format!("{}ms", scenario.terminates_in.as_millis())),
         ]);
-        Ok(Self { ground, namespace, behaviour })
+        Ok(Self { ground, namespace, behaviour, patience: PATIENCE.max(scenario.limit) })
     }
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
@@ -107,8 +109,8 @@ impl Stage {
         };
         // A watch that breaks is begun again: the API server may be busy, or be restarted on purpose.
         let seen = async { while await_condition(api.clone(), name, known).await.is_err() {} };
-        if tokio::time::timeout(PATIENCE, seen).await.is_err() {
-            return Err(ScenarioError::NeverReady { name: name.to_owned(), waited: PATIENCE });
+        if tokio::time::timeout(self.patience, seen).await.is_err() {
+            return Err(ScenarioError::NeverReady { name: name.to_owned(), waited: self.patience });
         }
         recorder.wish_is_known(wanted.unwrap_or_default());
         Ok(())
@@ -134,7 +136,7 @@ impl Stage {
     async fn strike(&self, recorder: &mut Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
         let missed = |reason| ScenarioError::Missed { blow, of: of.clone(), reason };
         let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
-        let struck = recorder.pods_of(of);
+        let struck = recorder.until_stands(of, PATIENCE).await;
         if struck.is_empty() {
             return Err(missed("no pod of it stands"));
         }

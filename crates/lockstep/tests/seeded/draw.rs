@@ -61,13 +61,16 @@ pub fn plan(seed: u64) -> Plan {
 
 /// How old at most may be what an operator acts upon.
 fn lag(profile: &Profile, troupe: &Troupe) -> Duration {
-    let late = |chance: &Chance| match chance.fault {
-        Fault::Late(span) => span.most,
-        // Until the operator asks again.
-        Fault::Silent { .. } => 21_000,
-        _ => 0,
+    let late = |chances: &[Chance], silence: u64| {
+        let late = chances.iter().map(|chance| match chance.fault {
+            Fault::Late(span) => span.most,
+            Fault::Silent { .. } => silence,
+            _ => 0,
+        });
+        late.max().unwrap_or(0)
     };
-    let late = profile.writes.iter().chain(&profile.reads).map(late).max().unwrap_or(0);
+    // Writes are asked after before long; a list that is never answered keeps a watch blind until the client gives up.
+    let late = late(&profile.writes, 21_000) + late(&profile.reads, 300_000);
     let cut = match troupe {
         Troupe::Rivals(cuts) => cuts.iter().map(|(_, length)| *length).max().unwrap_or_default(),
         _ => Duration::ZERO,

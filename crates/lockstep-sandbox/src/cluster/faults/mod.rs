@@ -35,6 +35,9 @@ use crate::refusal::{About, Refusal};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Answer = Result<Response<Answered>, Failure>;
 
+/// A client that is never answered gives up after so long, as kube's does unless told.
+const READ_TIMEOUT: Duration = Duration::from_secs(295);
+
 /// A way into the cluster on which things go wrong.
 #[derive(Debug, Clone)]
 pub struct Faulty {
@@ -150,7 +153,10 @@ where
         Box::pin(async move {
             match told.await {
                 Ok(answer) => answer,
-                Err(_) => std::future::pending().await,
+                Err(_) => {
+                    sleep(READ_TIMEOUT).await;
+                    reset()
+                }
             }
         })
     }

@@ -75,7 +75,7 @@ pub enum Fault {
         /// It was done.
         applied: bool,
     },
-    /// There is never an answer.
+    /// There is never an answer, and the client gives up after some minutes, unless it is less patient.
     Silent {
         /// It was done.
         applied: bool,
