@@ -41,7 +41,8 @@ async fn start() -> Result<Duration> {
 }
 
 fn pod(number: usize) -> Result<Pod> {
-    let spec = json!({"containers": [{"name": "main", "image": "model", "resources": {"requests": {"cpu": "1"}}}]});
+    let spec =
+        json!({"containers": [{"name": "main", "image": "model", "resources": {"requests": {"cpu": "1"}}}]});
     let pod = json!({"metadata": {"name": format!("p-{number}"), "labels": {"app": "p"}}, "spec": spec});
     Ok(serde_json::from_value(pod)?)
 }

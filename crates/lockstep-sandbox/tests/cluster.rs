@@ -18,7 +18,12 @@ fn setup() -> Setup {
     Setup::at("2026-01-01T00:00:00Z".parse().expect("a time"))
 }
 
-async fn send(cluster: &Cluster, method: Method, path: &str, body: Option<(&str, Value)>) -> Response<Answered> {
+async fn send(
+    cluster: &Cluster,
+    method: Method,
+    path: &str,
+    body: Option<(&str, Value)>,
+) -> Response<Answered> {
     let (media, body) = body.map_or((JSON, String::new()), |(media, body)| (media, body.to_string()));
     let request = Request::builder().method(method).uri(path).header("content-type", media);
     let request = request.header("user-agent", "test/1").body(Full::new(bytes::Bytes::from(body)));
@@ -104,7 +109,9 @@ fn answer(review: Value) -> Carried<'static> {
         let allowed = request["object"]["data"]["x"] != "0";
         let patch = r#"[{"op": "add", "path": "/data/seen", "value": "yes"}]"#;
         let response = match allowed {
-            true => json!({"uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": base64(patch)}),
+            true => {
+                json!({"uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": base64(patch)})
+            }
             false => json!({"uid": request["uid"], "allowed": false, "status": {"message": "no zeros"}}),
         };
         Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
@@ -208,7 +215,8 @@ async fn a_cluster_that_is_started_over_its_data_has_lost_nothing() {
     assert_eq!(before["items"], after["items"]);
     assert_eq!(ask(&again, Method::GET, &format!("{things}/t"), None).await, (200, thing));
     let (_, made) = create(&again, CONFIG_MAPS, config_map("b", "1")).await;
-    let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
+    let version =
+        |object: &Value| object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
     let (old, new): (Option<u64>, Option<u64>) = (version(&before), version(&made));
     assert!(new > old, "{old:?} {new:?}");
 }

@@ -49,6 +49,7 @@ pub(super) async fn start(dir: &Path) -> Result<Cluster, ClusterError> {
     let client = client_from(config, "lockstep-testkit", "the embedded cluster").await?;
     let programs = tokio::task::spawn_blocking(|| Programs::of(Part::Kubernetes, &mut say).ok()).await;
     let programs = programs.ok().flatten();
-    let embedded = Embedded { supervisor, _listening: listening, _sandbox: sandbox, dir: dir.to_owned(), programs };
+    let embedded =
+        Embedded { supervisor, _listening: listening, _sandbox: sandbox, dir: dir.to_owned(), programs };
     Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: None, embedded: Some(embedded) })
 }

@@ -40,7 +40,13 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
         drop((listening, kubeconfig, cluster));
         kept.map(drop)
     };
-    Ok(Running { client, kubeconfig: Some(path), scope: None, nodes: Some(nodes), end: Some(end.boxed_local()) })
+    Ok(Running {
+        client,
+        kubeconfig: Some(path),
+        scope: None,
+        nodes: Some(nodes),
+        end: Some(end.boxed_local()),
+    })
 }
 
 /// Writes down what the cluster holds, again and again.
