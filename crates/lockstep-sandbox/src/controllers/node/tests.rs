@@ -83,7 +83,7 @@ fn a_node_that_falls_silent() {
         assert_eq!(pressure["reason"], "NodeStatusNeverUpdated");
         assert_eq!(read::condition_status(&world.get(&stays), "Ready"), "False");
         // Once for the node, and once for each of its pods.
-        assert_eq!(world.reasons(), [("NodeNotReady", 3)].into());
+        assert_eq!(world.reasons(), [("NodeNotReady", 3), ("RegisteredNode", 3)].into());
         live(&mut world, 29, &[1, 2]);
         assert!(!world.get(&goes).is_null());
         live(&mut world, 1, &[1, 2]);
