@@ -288,7 +288,7 @@ fn widget(rng: &mut Rng) -> Value {
             json!([{"number": rng.of(&[80, 81])}, {"number": 80, "protocol": rng.of(&["UDP", "TCP"]), "name": "n"}]),
         ),
         ("limits", json!({rng.of(&["a", "b"]): rng.below(3)})),
-        ("most", rng.of(&[0, 1]).eq(&0).then(|| json!("50%")).unwrap_or(json!(3))),
+        ("most", if rng.percent(50) { json!("50%") } else { json!(3) }),
         ("maybe", Value::Null),
         ("place", json!({"x": rng.below(3), "y": 1})),
         ("free", json!({"any": [1, {"thing": rng.of(&["a", "b"])}]})),

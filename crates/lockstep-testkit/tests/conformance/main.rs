@@ -2,6 +2,8 @@
 //!
 //! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one.
 
+#![allow(clippy::expect_used)]
+
 mod compare;
 mod kinds;
 mod normal;

@@ -16,7 +16,7 @@ use crate::sequence::{Body, END, Sequence, Step};
 pub const AGENT: &str = "conformance";
 
 /// How long the last event may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What was said to a request.
 #[derive(Debug, Clone, PartialEq)]

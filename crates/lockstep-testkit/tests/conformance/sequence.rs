@@ -300,11 +300,11 @@ impl Maker {
             3 => patch["metadata"]["name"] = json!("other"),
             4 => {
                 patch["metadata"]["finalizers"] =
-                    self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null)
+                    if self.rng.percent(50) { json!(["example.com/hold"]) } else { Value::Null }
             }
             5 => {
                 patch["metadata"]["managedFields"] =
-                    self.rng.of(&[0, 1]).eq(&0).then(|| json!([{}])).unwrap_or(json!([]))
+                    if self.rng.percent(50) { json!([{}]) } else { json!([]) }
             }
             6 => patch["metadata"]["ownerReferences"] = self.owners(kind),
             7 => patches::spoil(&mut self.rng, &mut patch),
@@ -344,10 +344,10 @@ impl Maker {
             2 => patch["metadata"]["resourceVersion"] = json!(format!("$old{{{}/{name}}}", kind.kind)),
             3 => {
                 patch["metadata"]["finalizers"] =
-                    self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null)
+                    if self.rng.percent(50) { json!(["example.com/hold"]) } else { Value::Null }
             }
             4 => patch["metadata"]["name"] = json!("other"),
-            5 => patch = self.rng.of(&[0, 1]).eq(&0).then(|| json!([])).unwrap_or(json!("text")),
+            5 => patch = if self.rng.percent(50) { json!([]) } else { json!("text") },
             6 => patch["metadata"]["labels"] = Value::Null,
             _ => {}
         }
