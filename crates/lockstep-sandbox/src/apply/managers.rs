@@ -211,7 +211,7 @@ impl Managers {
         managers.take_from_others(who, &changed.set());
         managers.take_from_others(who, &changed.removed);
         // Whoever changes nothing is not said to have written at any time.
-        if !changed.is_same()
+        if !compared.is_same()
             && let Some(entry) = managers.0.iter_mut().find(|entry| entry.who == **who)
         {
             entry.time = (*time).to_owned();

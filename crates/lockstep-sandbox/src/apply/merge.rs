@@ -16,6 +16,9 @@ pub fn merge(live: &Value, applied: &Value, shape: &Shape, shapes: &Shapes) -> V
         (Value::Array(live), Value::Array(applied), Shape::List(of)) if of.kind != ListKind::Atomic => {
             lists(live, applied, of, shapes)
         }
+        // Nothing laid over a map or a list changes nothing of it.
+        (Value::Object(_), Value::Null, Shape::Map(of)) if !of.atomic => live.clone(),
+        (Value::Array(_), Value::Null, Shape::List(of)) if of.kind != ListKind::Atomic => live.clone(),
         _ => applied.clone(),
     }
 }

@@ -129,8 +129,8 @@ mod tests {
         let merged = json!({"list": [{"name": "web", "image": "v1", "policy": "Always"}, {"name": "side"}]});
         let last = json!({"list": [{"name": "web", "image": "v1"}, {"name": "side"}]});
         let side = json!({"list": [{"name": "side"}]});
-        assert_eq!(pruned(merged.clone(), last.clone(), &[side.clone()]), side);
+        assert_eq!(pruned(merged.clone(), last.clone(), std::slice::from_ref(&side)), side);
         let policy = json!({"list": [{"name": "web", "policy": "Always"}]});
-        assert_eq!(pruned(merged, last, &[policy.clone()]), policy);
+        assert_eq!(pruned(merged, last, std::slice::from_ref(&policy)), policy);
     }
 }

@@ -54,6 +54,9 @@ pub fn is_read_otherwise(service: &Value) -> bool {
 fn keep_allocated(spec: &mut Value, old: &Value) {
     let with_address = |spec: &Value| text(spec, "type") != "ExternalName";
     let (one, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
+    if one.is_empty() && !before.is_empty() && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        drop_field(spec, "clusterIPs");
+    }
     if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
         // Whoever names another address means the list, too.
         put(spec, "clusterIPs", json!([one]));

@@ -41,11 +41,7 @@ impl Shared {
             }
             (answer, state.server.store().revision())
         };
-        self.changed.send_if_modified(|known| {
-            let later = *known < revision;
-            *known = revision.max(*known);
-            later
-        });
+        self.revision.change(|known| known.max(revision));
         answer
     }
 }

@@ -11,16 +11,17 @@ use crate::request::{Method, Request, User};
 use crate::server::{Answer, Catalogue};
 use crate::store::Key;
 
+use super::tidings::Changes;
 use super::Shared;
 
 /// Runs the controllers for as long as there is a cluster.
 pub(super) async fn drive(shared: Weak<Shared>) {
-    let Some(mut changed) = shared.upgrade().map(|shared| shared.changed.subscribe()) else { return };
+    let Some(mut changes) = shared.upgrade().map(|shared| Changes::new(&shared.revision)) else { return };
     loop {
         let Some(cluster) = shared.upgrade() else { return };
-        let before = *changed.borrow_and_update();
+        let before = changes.catch_up();
         let again = round(&cluster).await;
-        let after = *cluster.changed.borrow();
+        let after = cluster.revision.get();
         if after != before {
             drop(cluster);
             // Others have their turn, whatever the controllers are about.
@@ -32,7 +33,7 @@ pub(super) async fn drive(shared: Weak<Shared>) {
         drop(cluster);
         tokio::select! {
             biased;
-            changed = changed.changed() => if changed.is_err() { return },
+            _ = changes.next() => {}
             () = until(wake) => {}
         }
     }

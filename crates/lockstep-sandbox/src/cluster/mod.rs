@@ -11,13 +11,13 @@ pub mod faults;
 mod listen;
 mod service;
 mod stream;
+mod tidings;
 mod webhooks;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -27,6 +27,8 @@ use crate::server::{Catalogue, Server, Settings};
 pub use self::body::Answered;
 pub use self::listen::{Access, ListenError, Listening};
 pub use self::service::InProcess;
+pub use self::tidings::Changes;
+use self::tidings::Tidings;
 pub use self::webhooks::{Caller, Carried, Handler, Webhooks};
 
 /// How a cluster is set up.
@@ -69,7 +71,7 @@ pub struct Cluster {
 pub(crate) struct Shared {
     state: Mutex<State>,
     kinds: Arc<Known>,
-    changed: watch::Sender<u64>,
+    revision: Arc<Tidings<u64>>,
     caller: Arc<dyn Caller>,
     origin: Timestamp,
     started: Instant,
@@ -118,12 +120,12 @@ impl Cluster {
         for name in &without {
             controllers.switch(name, false);
         }
-        let (changed, _) = watch::channel(server.store().revision());
+        let first = server.store().revision();
+        let revision = Arc::new(Tidings::new(first));
         let state = Mutex::new(State { server, controllers });
         let started = Instant::now();
-        let first = *changed.borrow();
         let requests = AtomicU64::new(0);
-        let shared = Shared { state, kinds, changed, caller, origin, started, first, requests };
+        let shared = Shared { state, kinds, revision, caller, origin, started, first, requests };
         let shared = Arc::new(shared);
         let driver = tokio::spawn(drive::drive(Arc::downgrade(&shared)));
         Self { shared, _driver: Arc::new(Task(driver)) }
@@ -157,8 +159,8 @@ impl Cluster {
     }
 
     /// Tells of every change: the revision it made.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.shared.changed.subscribe()
+    pub fn changes(&self) -> Changes {
+        Changes::new(&self.shared.revision)
     }
 }
 

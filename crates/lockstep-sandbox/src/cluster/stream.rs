@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use serde_json::Value;
-use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use crate::server::Watch;
 
+use super::tidings::Changes;
 use super::Shared;
 
 /// How often those who want to know are told how far they are.
@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(45 * 60);
 struct Watching {
     shared: Arc<Shared>,
     watch: Watch,
-    changed: Receiver<u64>,
+    changes: Changes,
     lines: VecDeque<Bytes>,
     ends: Instant,
     bookmark: Instant,
@@ -34,7 +34,7 @@ pub(super) fn events(shared: Arc<Shared>, watch: Watch) -> impl Stream<Item = By
     let now = Instant::now();
     let lasts = watch.timeout.map_or(LONGEST, Duration::from_secs);
     let watching = Watching {
-        changed: shared.changed.subscribe(),
+        changes: Changes::new(&shared.revision),
         shared,
         watch,
         lines: VecDeque::new(),
@@ -57,7 +57,7 @@ impl Watching {
             if self.over || self.watch.is_ended() {
                 return None;
             }
-            self.changed.borrow_and_update();
+            self.changes.catch_up();
             self.look();
             if self.lines.is_empty() && !self.watch.is_ended() {
                 self.wait().await;
@@ -74,7 +74,7 @@ impl Watching {
     async fn wait(&mut self) {
         tokio::select! {
             biased;
-            changed = self.changed.changed() => self.over = changed.is_err(),
+            _ = self.changes.next() => {}
             () = tokio::time::sleep_until(self.ends.min(self.bookmark)) => {
                 self.over = Instant::now() >= self.ends;
                 self.bookmark = Instant::now() + BOOKMARK;

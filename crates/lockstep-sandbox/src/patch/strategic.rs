@@ -22,6 +22,9 @@ pub enum StrategicError {
         /// The map it stands in.
         map: Map<String, Value>,
     },
+    /// A list in another order than the one that is asked for.
+    #[error("The order in patch list:\n{0}\n doesn't match $setElementOrder list:\n{1}\n")]
+    Order(String, String),
     /// An item of a merged list without the field it is known by.
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoKey {
@@ -73,6 +76,9 @@ fn maps(
             continue;
         } else if change.is_null() {
             left.remove(name);
+        } else if change.get(DIRECTIVE).is_some_and(|word| word == "replace") && !left.contains_key(name) {
+            // Nothing is there to be replaced.
+            continue;
         } else {
             match patched(left.get(name), change, field, shapes)? {
                 Some(value) => drop(left.insert(name.clone(), value)),
@@ -82,6 +88,7 @@ fn maps(
     }
     for (name, order) in patch {
         if let Some(list) = name.strip_prefix(ORDER) {
+            check_order(patch.get(list), order, field(shape, list, shapes), shapes)?;
             put_in_order(&mut left, map.get(list), list, order, shape, shapes);
         }
     }
@@ -196,6 +203,28 @@ fn delete_from(map: &mut Map<String, Value>, list: &str, gone: &Value) -> Patche
     let gone = gone.as_array().ok_or_else(|| StrategicError::NoList(gone.to_string()))?;
     if let Some(Value::Array(items)) = map.get_mut(list) {
         items.retain(|item| !gone.contains(item));
+    }
+    Ok(())
+}
+
+/// A list that is patched names its items in the order that is asked for.
+fn check_order(change: Option<&Value>, order: &Value, shape: &Shape, shapes: &Shapes) -> Patched<()> {
+    let (Some(Value::Array(change)), Value::Array(wanted)) = (change, order) else { return Ok(()) };
+    let key = match shapes.resolve(shape) {
+        Shape::List(of) => of.merge_key.clone().unwrap_or_default(),
+        _ => String::new(),
+    };
+    let same = |item: &Value, other: &Value| match key.as_str() {
+        "" => item == other,
+        key => item.get(key) == other.get(key),
+    };
+    let mut left = wanted.iter();
+    let stays = |item: &&Value| item.get(DIRECTIVE).is_none_or(|word| word != "delete");
+    for item in change.iter().filter(stays) {
+        if !left.any(|other| same(item, other)) {
+            let shown = |items: &[Value]| go_map(&Value::from(items));
+            return Err(StrategicError::Order(shown(change), shown(wanted)));
+        }
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::decoding;
 use crate::kinds::Kind;
 use crate::protobuf;
 use crate::refusal::{About, Cause, Refusal};
-use crate::request::{FieldValidation, Request};
+use crate::request::{FieldValidation, Method, Request};
 
 use super::{Step, Turn};
 
@@ -107,9 +107,13 @@ impl Turn<'_> {
             _ => Vec::new(),
         };
         self.known_fields(&mut object, kind, fields, duplicates)?;
-        check_custom_kind(&object, kind)?;
+        if self.request.method == Method::Post {
+            check_custom_kind(&object, kind)?;
+        }
         object["apiVersion"] = Value::from(kind.api_version());
-        object["kind"] = Value::from(&*kind.kind);
+        if kind.schema.is_some() {
+            object["kind"] = Value::from(&*kind.kind);
+        }
         Ok(object)
     }
 
@@ -124,8 +128,8 @@ impl Turn<'_> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
-        let read = kind.schema.is_some() || fields != FieldValidation::Ignore;
-        let wiped = read && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
+        let wiped = kind.schema.is_some()
+            && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let mut found = duplicates;
         found.extend(self.prune(object, kind));
         if wiped {
@@ -141,13 +145,19 @@ impl Turn<'_> {
         }
         let (what, version) = (object["kind"].as_str().unwrap_or(&kind.kind), &kind.of.version);
         let found = found.join(", ");
-        let message =
-            format!("{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}");
+        let message = format!(
+            "{what} in version {version:?} cannot be handled as a {what}: strict decoding error: {found}"
+        );
         Err(Refusal::bad_request(message).into())
     }
 
     /// It says that it is what the path says. Built-in kinds need not say anything.
-    pub(super) fn check_kind(&self, object: &Value, kind: &Kind, fields: FieldValidation) -> Result<(), Refusal> {
+    pub(super) fn check_kind(
+        &self,
+        object: &Value,
+        kind: &Kind,
+        fields: FieldValidation,
+    ) -> Result<(), Refusal> {
         let said = |key: &str| object[key].as_str().unwrap_or_default();
         let (version, named, wanted) = (said("apiVersion"), said("kind"), &*kind.kind);
         let wanted_version = kind.api_version();
@@ -194,7 +204,7 @@ impl Turn<'_> {
 }
 
 /// An object of a custom kind that calls itself something else.
-fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
+pub(super) fn check_custom_kind(object: &Value, kind: &Kind) -> Result<(), Refusal> {
     let said = object["kind"].as_str().unwrap_or_default();
     if kind.schema.is_some() || said == &*kind.kind {
         return Ok(());

@@ -148,7 +148,10 @@ impl Turn<'_> {
         let key = self.key(target, &name);
         let grace = grace(target, live, options);
         let mut object = Value::clone(live);
-        let finalizers = finalizers(live, options.policy.as_deref());
+        // Namespaces understand the words of old in their own way.
+        let policy =
+            if is_namespace && options.cascade { Some("Foreground") } else { options.policy.as_deref() };
+        let finalizers = finalizers(live, policy);
         let held =
             !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);
         if live["metadata"].get("deletionTimestamp").is_some() {
@@ -189,8 +192,12 @@ impl Turn<'_> {
         if &*target.kind.resource == "namespaces" && is_held_namespace(target, live) {
             return Ok(Gone::Later(Arc::clone(live)));
         }
-        let mut object = Value::clone(live);
         let before = live["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+        if is_graceful(target) && (options.grace.is_none() || grace >= before) {
+            // It is on its way already.
+            return Ok(Gone::Later(Arc::clone(live)));
+        }
+        let mut object = Value::clone(live);
         if options.grace.is_some() && grace < before {
             let begun = live["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
             let begun: jiff::Timestamp = begun.unwrap_or(self.now);

@@ -12,6 +12,7 @@ use crate::request::Writes;
 
 use super::admission::Question;
 use super::create::{check_place, text};
+use super::decode::check_custom_kind;
 use super::render::{Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, catalogue};
@@ -29,9 +30,11 @@ impl Turn<'_> {
             }
             live => live?,
         };
+        check_custom_kind(&object, &target.kind)?;
+        object["kind"] = Value::from(&*target.kind.kind);
         let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
-        check_identity(target, &live, &object)?;
+        check_identity(target, &live, &object, writes.dry_run)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
         let object = self.owned(target, &live, object, &managers);
@@ -50,7 +53,7 @@ impl Turn<'_> {
         let none = serde_json::json!({"metadata": {"uid": ""}});
         let uid = text(&object["metadata"]["uid"]);
         if !uid.is_empty() {
-            check_identity(target, &none, &object)?;
+            check_identity(target, &none, &object, writes.dry_run)?;
         }
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
@@ -60,6 +63,7 @@ impl Turn<'_> {
 
     /// The name of an object is the one of the path.
     pub(super) fn check_name(&self, target: &Target, object: &Value) -> Step<()> {
+        check_place(target, &object["metadata"])?;
         let wanted = target.name.as_deref().unwrap_or_default();
         let named = object["metadata"]["name"].as_str().unwrap_or_default();
         if named.is_empty() {
@@ -73,7 +77,7 @@ impl Turn<'_> {
                 format!("the name of the object ({named}) does not match the name on the URL ({wanted})");
             return Err(Refusal::bad_request(why).into());
         }
-        Ok(check_place(target, &object["metadata"])?)
+        Ok(())
     }
 
     /// The way of every update: admission, the kind's own rules, webhooks, the store.
@@ -200,7 +204,12 @@ fn is_finished(object: &Value, target: &Target) -> bool {
 }
 
 /// The object that is written is the one that was read.
-pub(super) fn check_identity(target: &Target, live: &Value, object: &Value) -> Result<(), Refusal> {
+pub(super) fn check_identity(
+    target: &Target,
+    live: &Value,
+    object: &Value,
+    dry_run: bool,
+) -> Result<(), Refusal> {
     let name = target.name.as_deref().unwrap_or_default();
     let (was, is) = (&live["metadata"], &object["metadata"]);
     let uid = text(&is["uid"]);
@@ -208,7 +217,7 @@ pub(super) fn check_identity(target: &Target, live: &Value, object: &Value) -> R
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
              failed: UID in precondition: {uid}, UID in object meta: {}",
-            registry_key(target, name),
+            registry_key(target, name, dry_run),
             text(&was["uid"]),
         );
         return Err(Refusal::conflict(target.about(name), &why));
@@ -221,7 +230,7 @@ pub(super) fn check_identity(target: &Target, live: &Value, object: &Value) -> R
 }
 
 /// Where a real server would keep it: some of its sentences say so.
-fn registry_key(target: &Target, name: &str) -> String {
+fn registry_key(target: &Target, name: &str, dry_run: bool) -> String {
     let kind = &target.kind;
     let group = if kind.schema.is_none() { format!("{}/", kind.of.group) } else { String::new() };
     let space = if kind.namespaced { format!("{}/", target.space()) } else { String::new() };
@@ -230,14 +239,16 @@ fn registry_key(target: &Target, name: &str) -> String {
         "nodes" => "minions",
         _ => &kind.plural,
     };
-    format!("/registry/{group}{plural}/{space}{name}")
+    // Trials are told before anybody says where the registry lies.
+    let root = if dry_run { "" } else { "/registry" };
+    format!("{root}/{group}{plural}/{space}{name}")
 }
 
 /// What only a server gives is what it was, whatever is written.
 pub(super) fn carry(live: &Value, object: &mut Value) {
     for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let is_given = object["metadata"].get(key).is_some_and(|given| !given.is_null());
-        if is_given && key != "deletionGracePeriodSeconds" {
+        if is_given {
             continue;
         }
         match live["metadata"].get(key) {
@@ -249,9 +260,15 @@ pub(super) fn carry(live: &Value, object: &mut Value) {
             }
         }
     }
-    if let (Some(namespace), None) = (live["metadata"].get("namespace"), object["metadata"].get("namespace"))
-    {
-        object["metadata"]["namespace"] = namespace.clone();
+    match (live["metadata"].get("namespace"), object["metadata"].get("namespace")) {
+        (Some(namespace), None) => object["metadata"]["namespace"] = namespace.clone(),
+        // What lies in no namespace may name any.
+        (None, Some(_)) => {
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("namespace");
+            }
+        }
+        _ => {}
     }
 }
 

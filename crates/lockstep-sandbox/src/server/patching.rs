@@ -12,10 +12,11 @@ use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Writes, meta};
 
 use super::create::text;
+use super::decode::{self, check_custom_kind};
 use super::modify::{carry, is_created_by_update, owners};
 use super::render::{Look, Response};
 use super::routes::Target;
-use super::{Step, Turn, decode, typed};
+use super::{Step, Turn, typed};
 
 /// How a patch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,8 @@ impl Turn<'_> {
         let patch = self.patch_body()?;
         let live = self.stored(target)?;
         let live = self.converted(&live, &target.kind)?;
-        let mut object = self.patched(target, sort, &live, &patch)?;
+        let mut object =
+            self.patched(target, sort, &live, &patch, writes.fields == FieldValidation::Ignore)?;
         self.readable(target, &mut object, sort, &patch, writes.fields)?;
         self.check_name(target, &object)?;
         self.set_defaults(target, &mut object);
@@ -92,7 +94,15 @@ impl Turn<'_> {
         serde_json::from_slice(&self.request.body).map_err(|_| Refusal::bad_request("invalid JSON patch"))
     }
 
-    fn patched(&self, target: &Target, sort: Sort, live: &Value, body: &Value) -> Result<Value, Refusal> {
+    /// What a patch makes of an object. Nobody looks at it first who is `blind` to fields nobody knows.
+    fn patched(
+        &self,
+        target: &Target,
+        sort: Sort,
+        live: &Value,
+        body: &Value,
+        blind: bool,
+    ) -> Result<Value, Refusal> {
         let undecodable = |wanted: &str, prefix: &str| {
             let found = typed::json_sort(body);
             Refusal::bad_request(format!(
@@ -104,6 +114,7 @@ impl Turn<'_> {
                 Err(undecodable("[]handlers.jsonPatchOp", "error decoding patch: "))
             }
             Sort::Json => patch::json(live, body).map_err(|_| Refusal::unprocessable_patch()),
+            Sort::Merge if body.is_array() && blind => Ok(body.clone()),
             Sort::Merge if !body.is_object() => {
                 Err(undecodable("map[string]interface {}", "error decoding patch: "))
             }
@@ -141,7 +152,19 @@ impl Turn<'_> {
             let cause = Cause { reason: "FieldValueInvalid", message, field: "patch".to_owned() };
             Refusal::invalid(About { group: "", what: "", name: "" }, vec![cause])
         };
+        if !object.is_object() {
+            let why = decode::read_json(&self.request.body).err().unwrap_or_default();
+            return Err(wrong(&why).into());
+        }
+        if sort == Sort::Strategic {
+            // Such patches cannot say that an object is something else.
+            object["apiVersion"] = Value::from(kind.api_version());
+            object["kind"] = Value::from(&*kind.kind);
+        }
         let (version, named) = (text(&object["apiVersion"]), text(&object["kind"]));
+        if kind.schema.is_none() && version == kind.api_version() && !named.is_empty() {
+            check_custom_kind(object, kind)?;
+        }
         if version != kind.api_version() || named != *kind.kind {
             let why = format!(
                 "no kind {named:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
@@ -152,7 +175,9 @@ impl Turn<'_> {
                     let words = refused.as_ref().and_then(|words| words.split_once(": "));
                     wrong(words.map_or(&why, |(_, words)| words)).into()
                 }
-                None => self.check_kind(object, kind, fields).err().map_or_else(|| wrong(&why), |no| no).into(),
+                None => {
+                    self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into()
+                }
             });
         }
         if let Some(why) = self.type_error(object, kind) {
@@ -217,9 +242,11 @@ impl Turn<'_> {
     /// What came out of an apply can be read at all.
     fn convertible(&self, target: &Target, applied: &Value, object: &Value) -> Step<()> {
         let kind = &target.kind;
-        let Some(why) = self.misread(object, kind) else { return Ok(()) };
+        // The metadata of custom kinds is read with more patience.
+        let misread = kind.schema.as_ref().and_then(|_| self.misread(object, kind));
+        let Some(why) = misread else { return Ok(()) };
         let named = |key: &str| text(&applied["metadata"][key]);
-        let of = format!("{}, Kind={}", kind.api_version(), kind.kind);
+        let of = format!("{}/{}, Kind={}", kind.of.group, kind.of.version, kind.kind);
         Err(Refusal::failure(format!(
             "failed to convert new object ({}/{}; {of}) to proper version: unable to convert unstructured object to \
              {of}: {why}",
@@ -248,7 +275,8 @@ impl Turn<'_> {
         let live = self.blank(target);
         let mut object = owners::applied(self, target, &live, applied, force)?;
         self.convertible(target, applied, &object)?;
-        let version = object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
+        let version =
+            object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
         let created = self.create_object(target, object, writes, Operation::Apply)?;
         match version.filter(|_| writes.dry_run) {
             // A version that cannot be comes back from a trial.

@@ -130,7 +130,8 @@ impl Turn<'_> {
             Some(token) => AsOf::Exactly(token.revision),
             None => self.as_of()?,
         };
-        let page = self.page_of(target, &choice, as_of, from.map(|token| token.after), limit, look.is_plain())?;
+        let page =
+            self.page_of(target, &choice, as_of, from.map(|token| token.after), limit, look.is_plain())?;
         let items = page.items.iter().map(|item| self.converted(item, &target.kind));
         let items = items.collect::<Step<Vec<_>>>()?;
         Ok(look.list(items, page.metadata, &self.server.catalogue, self.now))

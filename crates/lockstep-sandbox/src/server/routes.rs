@@ -54,7 +54,9 @@ impl Turn<'_> {
         }
         match Place::read(&self.request.path) {
             Place::Resource(path) => self.resource(path),
-            Place::Other(path) if path.starts_with("api/") || path.starts_with("apis/") => self.too_deep(&path),
+            Place::Other(path) if path.starts_with("api/") || path.starts_with("apis/") => {
+                self.too_deep(&path)
+            }
             place if self.request.method == Method::Get => Ok(Answer::Done(self.page(place)?)),
             Place::Other(path) if path != "version" => Ok(Answer::Done(self.other_page(&path))),
             _ => Err(Refusal::method_not_allowed().into()),
@@ -69,7 +71,9 @@ impl Turn<'_> {
         };
         let of = crate::path::GroupVersion { group: (*group).to_owned(), version: (*version).to_owned() };
         match self.server.catalogue.find(&of, plural) {
-            Some(kind) if kind.schema.is_none() => Err(Refusal::not_found(About { group, what: plural, name }).into()),
+            Some(kind) if kind.schema.is_none() => {
+                Err(Refusal::not_found(About { group, what: plural, name }).into())
+            }
             _ => Err(Refusal::no_such_path().into()),
         }
     }
@@ -128,7 +132,9 @@ impl Turn<'_> {
         let Some(kind) = self.server.catalogue.find(&path.of, &path.plural) else { return nowhere() };
         let ResourcePath { namespace, name, subresource, .. } = path;
         let placed = namespace.is_some() == kind.namespaced;
-        if namespace.is_some() && !kind.namespaced || !is_built_in && !placed && (name.is_some() || !self.reads()) {
+        if namespace.is_some() && !kind.namespaced
+            || !is_built_in && !placed && (name.is_some() || !self.reads())
+        {
             return nowhere();
         }
         let target = Target { kind, namespace, name, subresource };

@@ -64,7 +64,7 @@ impl Turn<'_> {
         let mut object = self.object_of_body(&target.kind, writes.fields)?;
         self.check_name(target, &object)?;
         let live = self.stored(target)?;
-        check_identity(target, &live, &object)?;
+        check_identity(target, &live, &object, writes.dry_run)?;
         carry(&live, &mut object);
         let mut kept = serde_json::Value::clone(&live);
         kept["spec"]["finalizers"] = object["spec"]["finalizers"].clone();

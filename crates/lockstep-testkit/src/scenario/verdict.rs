@@ -1,6 +1,6 @@
 //! What became of a scenario.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use lockstep_core::model::Spec;
 use lockstep_core::promises::{Broken, Checker, Promise};
@@ -23,6 +23,13 @@ pub struct Verdict {
     pub interruptions: Vec<String>,
     promises: &'static [Promise],
     expected: End,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (world, end, expected) = (self.world, self.end, self.expected);
+        write!(f, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report())
+    }
 }
 
 /// Holds a trace against promises.
@@ -61,9 +68,12 @@ impl Verdict {
     /// With the broken promises and the last events.
     pub fn assert_kept(&self) {
         assert!(self.interruptions.is_empty(), "the watch was interrupted: {:?}", self.interruptions);
-        let kept = self.broken.is_empty() && self.end == self.expected;
-        let (world, end, expected) = (self.world, self.end, self.expected);
-        assert!(kept, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report());
+        assert!(self.is_kept(), "{self}");
+    }
+
+    /// Whether no promise was broken, the end is the one expected, and everything was seen.
+    pub fn is_kept(&self) -> bool {
+        self.interruptions.is_empty() && self.broken.is_empty() && self.end == self.expected
     }
 
     /// The broken promises, and the events before the first of them or before the end, for people.

@@ -23,7 +23,8 @@ pub const CONFIG_MAP: Kind = kind("ConfigMap", "v1", "configmaps");
 pub const SECRET: Kind = kind("Secret", "v1", "secrets");
 pub const POD: Kind = Kind { status: true, ..kind("Pod", "v1", "pods") };
 pub const SERVICE: Kind = Kind { status: true, ..kind("Service", "v1", "services") };
-pub const DEPLOYMENT: Kind = Kind { status: true, scale: true, ..kind("Deployment", "apps/v1", "deployments") };
+pub const DEPLOYMENT: Kind =
+    Kind { status: true, scale: true, ..kind("Deployment", "apps/v1", "deployments") };
 pub const BUDGET: Kind =
     Kind { status: true, ..kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets") };
 pub const LEASE: Kind = kind("Lease", "coordination.k8s.io/v1", "leases");
@@ -34,8 +35,8 @@ pub const WIDGET: Kind =
 
 /// All of them, those that matter most several times.
 pub const ALL: &[Kind] = &[
-    CONFIG_MAP, CONFIG_MAP, SECRET, POD, POD, SERVICE, DEPLOYMENT, DEPLOYMENT, BUDGET, LEASE, NODE, NAMESPACE, WIDGET,
-    WIDGET, WIDGET,
+    CONFIG_MAP, CONFIG_MAP, SECRET, POD, POD, SERVICE, DEPLOYMENT, DEPLOYMENT, BUDGET, LEASE, NODE,
+    NAMESPACE, WIDGET, WIDGET, WIDGET,
 ];
 
 impl Kind {
@@ -101,8 +102,10 @@ impl Kind {
             "Node" => json!({"conditions": [{"type": "Ready", "status": rng.of(&["True", "False"])}],
                              "allocatable": {"cpu": "2", "memory": "1Gi"}}),
             "Namespace" => json!({"phase": "Active"}),
-            "Widget" => json!({"replicas": rng.below(4), "selector": "app=a", "phase": rng.of(&["Up", "Down"]),
-                "conditions": [{"type": rng.of(&["Ready", "Good"]), "status": "True"}]}),
+            "Widget" => {
+                json!({"replicas": rng.below(4), "selector": "app=a", "phase": rng.of(&["Up", "Down"]),
+                "conditions": [{"type": rng.of(&["Ready", "Good"]), "status": "True"}]})
+            }
             _ => json!({"loadBalancer": {}}),
         }
     }
@@ -144,18 +147,21 @@ fn secret(rng: &mut Rng) -> Value {
         secret["stringData"][rng.of(&["one", "three"])] = json!(rng.of(&["text", ""]));
     }
     if rng.percent(30) {
-        secret["type"] = json!(rng.of(&["Opaque", "example.com/own", "kubernetes.io/basic-auth", "kubernetes.io/tls"]));
+        secret["type"] =
+            json!(rng.of(&["Opaque", "example.com/own", "kubernetes.io/basic-auth", "kubernetes.io/tls"]));
     }
     secret
 }
 
 fn container(rng: &mut Rng, name: &str) -> Value {
-    let mut container = json!({"name": name, "image": rng.of(&["x:1", "x:2", "x", "registry.example.com/y:latest"])});
+    let mut container =
+        json!({"name": name, "image": rng.of(&["x:1", "x:2", "x", "registry.example.com/y:latest"])});
     if rng.percent(25) {
         container["ports"] = json!([{"containerPort": rng.of(&[80, 8080]), "name": "http"}]);
     }
     if rng.percent(25) {
-        container["env"] = json!([{"name": rng.of(&["A", "B"]), "value": rng.of(&["1", "2"])}, {"name": "C"}]);
+        container["env"] =
+            json!([{"name": rng.of(&["A", "B"]), "value": rng.of(&["1", "2"])}, {"name": "C"}]);
     }
     if rng.percent(25) {
         container["resources"] = match rng.below(3) {
@@ -277,7 +283,10 @@ fn widget(rng: &mut Rng) -> Value {
         ("owner", json!(rng.of(&["me", "you"]))),
         ("tags", json!([rng.of(&["a", "b"]), rng.of(&["b", "c"])])),
         ("steps", json!(["x", rng.of(&["x", "y"])])),
-        ("ports", json!([{"number": rng.of(&[80, 81])}, {"number": 80, "protocol": rng.of(&["UDP", "TCP"]), "name": "n"}])),
+        (
+            "ports",
+            json!([{"number": rng.of(&[80, 81])}, {"number": 80, "protocol": rng.of(&["UDP", "TCP"]), "name": "n"}]),
+        ),
         ("limits", json!({rng.of(&["a", "b"]): rng.below(3)})),
         ("most", rng.of(&[0, 1]).eq(&0).then(|| json!("50%")).unwrap_or(json!(3))),
         ("maybe", Value::Null),

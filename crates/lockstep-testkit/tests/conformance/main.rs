@@ -121,7 +121,8 @@ fn seeds() -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_cluster_answers_as_a_real_one() {
-    let cluster = Cluster::builder().without(Component::ControllerManager).without(Component::Scheduler).our_own();
+    let cluster =
+        Cluster::builder().without(Component::ControllerManager).without(Component::Scheduler).our_own();
     let Some(cluster) = cluster.start_or_skip().await else { return };
     let both = Both::new(&cluster).await;
     both.define().await;
@@ -152,7 +153,8 @@ async fn report(both: &Both, mut found: Vec<(u64, Difference)>, count: usize) {
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, found)| std::cmp::Reverse(found.len()));
-    let most = std::env::var("LOCKSTEP_CONFORMANCE_SHOWN").ok().and_then(|most| most.parse().ok()).unwrap_or(5);
+    let most =
+        std::env::var("LOCKSTEP_CONFORMANCE_SHOWN").ok().and_then(|most| most.parse().ok()).unwrap_or(5);
     for (_, found) in groups.iter().take(most) {
         let (seed, difference) = &found[0];
         let (difference, sequence) = both.reduced(*seed, difference).await;

@@ -71,7 +71,10 @@ impl Known {
         match value {
             Value::Object(map) => {
                 if map.keys().any(|key| key.starts_with("k:{\"uid\"")) {
-                    *map = std::mem::take(map).into_iter().map(|(key, value)| (self.text(&key), value)).collect();
+                    *map = std::mem::take(map)
+                        .into_iter()
+                        .map(|(key, value)| (self.text(&key), value))
+                        .collect();
                 }
                 unordered(map);
                 for (key, value) in map.iter_mut() {
@@ -90,7 +93,9 @@ impl Known {
                         ["operation", "manager", "apiVersion", "subresource"].map(|key| item[key].to_string())
                     });
                 }
-                if matches!(key, "items" | "rows") && items.iter().any(|item| item.to_string().contains("gen-*")) {
+                if matches!(key, "items" | "rows")
+                    && items.iter().any(|item| item.to_string().contains("gen-*"))
+                {
                     items.sort_by_key(Value::to_string);
                 }
                 if key == "cells" {
@@ -170,15 +175,19 @@ fn unordered(refusal: &mut serde_json::Map<String, Value>) {
 
 /// Advice about pods.
 fn excused_warning(warning: &str) -> bool {
-    warning.starts_with("299 - \"spec.") || warning.contains("this is used in the Pod's hostname")
+    warning.starts_with("299 - \"spec.") || warning.contains("which can result in surprising behavior")
 }
 
 /// Sentences that cannot be the same: "Known differences" of docs/embedded-cluster.md says why.
 fn excused(text: &str) -> String {
     if let Some((before, after)) = text.split_once("failed to create typed patch object")
-        && let Some((about, _)) = after.split_once("): errors:")
+        && let Some((about, why)) = after.split_once("): ")
+        && (why.starts_with("errors:") || why.ends_with("field not declared in schema"))
     {
         return format!("{before}failed to create typed patch object{about}): (errors)");
+    }
+    if let Some((before, after)) = text.split_once("Invalid value: {}: `selector` does not match") {
+        return format!("{before}Invalid value: null: `selector` does not match{after}");
     }
     if let Some((before, _)) = text.split_once("error encoding patch: yaml: ") {
         return format!("{before}error encoding patch: yaml: (why)");
@@ -204,7 +213,8 @@ fn excused(text: &str) -> String {
 
 /// `2026-03-04T05:06:07Z`, but for the one the sequences themselves use.
 fn is_time(bytes: &[u8]) -> bool {
-    let pattern: &[u8] = if bytes.len() == 20 { b"0000-00-00T00:00:00Z" } else { b"0000-00-00T00:00:00.000000Z" };
+    let pattern: &[u8] =
+        if bytes.len() == 20 { b"0000-00-00T00:00:00Z" } else { b"0000-00-00T00:00:00.000000Z" };
     let fits = bytes.iter().zip(pattern).all(|(byte, wanted)| match wanted {
         b'0' => byte.is_ascii_digit(),
         wanted => byte == wanted,

@@ -11,7 +11,7 @@ pub fn spoil(rng: &mut Rng, object: &mut Value) {
         0 => object["unknown"] = json!(1),
         1 => object["metadata"]["unknown"] = json!({"a": 1}),
         2 => object["spec"]["unknown"] = json!("x"),
-        3 => object["metadata"]["name"] = json!(rng.of(&["Not_A_Name", "-x", "a.b", "", "x/y"])),
+        3 => object["metadata"]["name"] = json!(rng.of(&["Not_A_Name", "-x", "a.b", ""])),
         4 => object["metadata"]["labels"]["app"] = json!(rng.of(&["not a label", "-x"])),
         5 => object["metadata"]["labels"]["not a key"] = json!("x"),
         6 => object["metadata"]["labels"]["app"] = json!(1),
@@ -19,9 +19,11 @@ pub fn spoil(rng: &mut Rng, object: &mut Value) {
         8 => object["metadata"]["annotations"] = json!("x"),
         9 => object["metadata"]["namespace"] = json!("elsewhere"),
         10 => object["kind"] = json!("Odd"),
-        11 => object["apiVersion"] = json!(rng.of(&["v2", "apps/v1", "odd/v1", ""])),
+        11 => object["apiVersion"] = json!(rng.of(&["v2", "apps/v1", "odd/v1"])),
         12 => object["metadata"]["finalizers"] = json!(["not qualified"]),
-        13 => object["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Pod", "name": "x"}]),
+        13 => {
+            object["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Pod", "name": "x"}])
+        }
         14 => object["spec"] = json!(rng.of(&["text", ""])),
         15 => object["data"] = json!({"not a key": "x", "one": 1}),
         16 => object["spec"]["replicas"] = json!(rng.of(&["three", "3"])),
@@ -33,15 +35,36 @@ pub fn spoil(rng: &mut Rng, object: &mut Value) {
 
 /// Where there may be something.
 fn place(rng: &mut Rng, kind: &Kind) -> &'static str {
-    let everywhere = ["/metadata/labels/app", "/metadata/labels/tier", "/metadata/labels", "/metadata/annotations",
-        "/metadata/annotations/note", "/metadata/finalizers", "/metadata/finalizers/0"];
+    let everywhere = [
+        "/metadata/labels/app",
+        "/metadata/labels/tier",
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/metadata/annotations/note",
+        "/metadata/finalizers",
+        "/metadata/finalizers/0",
+    ];
     let own: &[&str] = match kind.kind {
         "ConfigMap" | "Secret" => &["/data", "/data/one", "/data/two", "/immutable"],
         "Pod" => &["/spec/containers/0/image", "/spec/tolerations/-", "/spec/nodeName", "/spec/containers/5"],
-        "Deployment" => &["/spec/replicas", "/spec/template/spec/containers/0/image", "/spec/template/spec/containers/-",
-            "/spec/template/metadata/labels/app", "/spec/paused"],
-        "Widget" => &["/spec/size", "/spec/mode", "/spec/tags/0", "/spec/tags/-", "/spec/ports/-", "/spec/limits/a",
-            "/spec/free/any/0", "/spec/owner", "/spec/nested"],
+        "Deployment" => &[
+            "/spec/replicas",
+            "/spec/template/spec/containers/0/image",
+            "/spec/template/spec/containers/-",
+            "/spec/template/metadata/labels/app",
+            "/spec/paused",
+        ],
+        "Widget" => &[
+            "/spec/size",
+            "/spec/mode",
+            "/spec/tags/0",
+            "/spec/tags/-",
+            "/spec/ports/-",
+            "/spec/limits/a",
+            "/spec/free/any/0",
+            "/spec/owner",
+            "/spec/nested",
+        ],
         "Node" => &["/spec/taints", "/spec/unschedulable", "/spec/taints/0/value"],
         _ => &["/spec", "/spec/odd", "/spec/selector"],
     };
@@ -106,7 +129,8 @@ pub fn strategic(rng: &mut Rng, kind: &Kind) -> Value {
         "Deployment" if rng.percent(60) => {
             let mut patch = json!({"spec": {"template": {"spec": {"containers": one}}}});
             if rng.percent(20) {
-                patch["spec"]["template"]["spec"]["$setElementOrder/containers"] = json!([{"name": "side"}, {"name": "main"}]);
+                patch["spec"]["template"]["spec"]["$setElementOrder/containers"] =
+                    json!([{"name": "side"}, {"name": "main"}]);
             }
             patch
         }

@@ -92,7 +92,9 @@ impl Memory {
                 let of = text[start + sign.len()..start + length].to_owned();
                 let value = match key {
                     "" => self.oldest.get(&of).cloned(),
-                    key => self.seen.get(&of).and_then(|seen| seen["metadata"][key].as_str()).map(str::to_owned),
+                    key => {
+                        self.seen.get(&of).and_then(|seen| seen["metadata"][key].as_str()).map(str::to_owned)
+                    }
                 };
                 let none = if key == "uid" { "00000000-0000-4000-8000-000000000001" } else { "1" };
                 text.replace_range(start..=start + length, value.as_deref().unwrap_or(none));
@@ -135,7 +137,8 @@ async fn send(client: &kube::Client, step: &Step, path: &str, body: String) -> S
         }
     }
     let request = request.body(Bytes::from(body.into_bytes())).expect("a request");
-    let answer = tokio::time::timeout(PATIENCE, client.send(request)).await.expect("an answer").expect("an answer");
+    let answer =
+        tokio::time::timeout(PATIENCE, client.send(request)).await.expect("an answer").expect("an answer");
     let (head, body) = answer.into_parts();
     let all = |name| {
         let values = head.headers.get_all(name).iter();

@@ -113,7 +113,9 @@ impl Maker {
         }
         let mut path = format!("{path}?watch=true&labelSelector={}", selectors.join(","));
         match self.rng.below(6) {
-            0 => path.push_str("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"),
+            0 => path.push_str(
+                "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+            ),
             1 => path.push_str("&fieldSelector=metadata.name!%3Da"),
             2 if kind.kind == "Widget" => path.push_str("&fieldSelector=spec.mode%3DSlow"),
             _ => {}
@@ -217,7 +219,6 @@ impl Maker {
             0 => step.accepting(TABLE),
             1 => step.accepting(PARTIAL),
             2 => step.accepting(TABLE).asking(self.rng.of(&["includeObject=Object", "includeObject=None"])),
-            3 => step.asking("resourceVersion=$last"),
             _ => step,
         }
     }
@@ -229,20 +230,33 @@ impl Maker {
             step = step.asking(&format!("labelSelector={selector}"));
         }
         if self.rng.percent(20) {
-            let fields = ["metadata.name%3Da", "metadata.name!%3Da", "spec.nodeName%3Dfar", "status.phase%3DRunning",
-                "spec.mode%3DFast", "type%3DOpaque", "spec.odd%3D1", "metadata.name"];
+            let fields = [
+                "metadata.name%3Da",
+                "metadata.name!%3Da",
+                "spec.nodeName%3Dfar",
+                "status.phase%3DRunning",
+                "spec.mode%3DFast",
+                "type%3DOpaque",
+                "spec.odd%3D1",
+                "metadata.name",
+            ];
             step = step.asking(&format!("fieldSelector={}", self.rng.of(&fields)));
         }
         if kind.namespaced && self.rng.percent(20) {
-            step = step.asking(self.rng.of(&["limit=1", "limit=2", "limit=1&continue=$continue", "limit=x", "continue=odd"]));
+            step = step.asking(self.rng.of(&[
+                "limit=1",
+                "limit=2",
+                "limit=1&continue=$continue",
+                "limit=x",
+                "continue=odd",
+            ]));
         } else if self.rng.percent(15) {
             step = step.asking(self.rng.of(&[
-                "resourceVersion=$last&resourceVersionMatch=NotOlderThan",
+                // What is not older may be newer, and how much is left to chance.
                 "resourceVersion=$last&resourceVersionMatch=Exact",
                 "resourceVersionMatch=Exact",
                 "resourceVersion=$last&resourceVersionMatch=Odd",
                 "resourceVersion=odd",
-                "resourceVersion=$last",
             ]));
         }
         match self.rng.below(6) {
@@ -257,8 +271,20 @@ impl Maker {
         if self.rng.percent(50) {
             return own;
         }
-        let more = self.rng.of(&["app%3Da", "app!%3Da", "app+in+(a,b)", "app+notin+(a)", "tier", "!tier", "tier%3D",
-            "app%3Da,tier%3Dx", "app+in+()", "app%3D%3D%3Da", "-x%3Da", "app+gt+1"]);
+        let more = self.rng.of(&[
+            "app%3Da",
+            "app!%3Da",
+            "app+in+(a,b)",
+            "app+notin+(a)",
+            "tier",
+            "!tier",
+            "tier%3D",
+            "app%3Da,tier%3Dx",
+            "app+in+()",
+            "app%3D%3D%3Da",
+            "-x%3Da",
+            "app+gt+1",
+        ]);
         if own.is_empty() { more.to_owned() } else { format!("{own},{more}") }
     }
 
@@ -272,8 +298,14 @@ impl Maker {
             1 => patch["metadata"]["resourceVersion"] = json!(format!("$old{{{}/{name}}}", kind.kind)),
             2 => patch["metadata"]["uid"] = json!("00000000-0000-4000-8000-000000000000"),
             3 => patch["metadata"]["name"] = json!("other"),
-            4 => patch["metadata"]["finalizers"] = self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null),
-            5 => patch["metadata"]["managedFields"] = self.rng.of(&[0, 1]).eq(&0).then(|| json!([{}])).unwrap_or(json!([])),
+            4 => {
+                patch["metadata"]["finalizers"] =
+                    self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null)
+            }
+            5 => {
+                patch["metadata"]["managedFields"] =
+                    self.rng.of(&[0, 1]).eq(&0).then(|| json!([{}])).unwrap_or(json!([]))
+            }
             6 => patch["metadata"]["ownerReferences"] = self.owners(kind),
             7 => patches::spoil(&mut self.rng, &mut patch),
             8 if kind.status => patch["status"] = kind.status(&mut self.rng),
@@ -310,7 +342,10 @@ impl Maker {
             0 => patches::spoil(&mut self.rng, &mut patch),
             1 => patch["metadata"]["resourceVersion"] = json!(format!("$rv{{{}/{name}}}", kind.kind)),
             2 => patch["metadata"]["resourceVersion"] = json!(format!("$old{{{}/{name}}}", kind.kind)),
-            3 => patch["metadata"]["finalizers"] = self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null),
+            3 => {
+                patch["metadata"]["finalizers"] =
+                    self.rng.of(&[0, 1]).eq(&0).then(|| json!(["example.com/hold"])).unwrap_or(Value::Null)
+            }
             4 => patch["metadata"]["name"] = json!("other"),
             5 => patch = self.rng.of(&[0, 1]).eq(&0).then(|| json!([])).unwrap_or(json!("text")),
             6 => patch["metadata"]["labels"] = Value::Null,
@@ -329,7 +364,8 @@ impl Maker {
         if self.rng.percent(6) {
             patches::spoil(&mut self.rng, &mut patch);
         }
-        let step = Step::new("PATCH", self.path(kind, &name)).with("application/strategic-merge-patch+json", &patch);
+        let step =
+            Step::new("PATCH", self.path(kind, &name)).with("application/strategic-merge-patch+json", &patch);
         self.written(step)
     }
 
@@ -350,15 +386,22 @@ impl Maker {
             3 => object["metadata"]["finalizers"] = json!(["example.com/hold"]),
             4 | 5 => {
                 // As little as can be applied.
-                object = json!({"apiVersion": kind.version, "kind": kind.kind, "metadata": object["metadata"]});
+                object =
+                    json!({"apiVersion": kind.version, "kind": kind.kind, "metadata": object["metadata"]});
             }
             _ => {}
         }
-        let mut step = Step::new("PATCH", self.path(kind, &name)).with("application/apply-patch+yaml", &object);
+        let mut step =
+            Step::new("PATCH", self.path(kind, &name)).with("application/apply-patch+yaml", &object);
         step = match self.rng.below(20) {
             0 => step,
             1 => step.asking("fieldManager="),
-            _ => step.asking(self.rng.of(&["fieldManager=one", "fieldManager=one", "fieldManager=two", "fieldManager=three"])),
+            _ => step.asking(self.rng.of(&[
+                "fieldManager=one",
+                "fieldManager=one",
+                "fieldManager=two",
+                "fieldManager=three",
+            ])),
         };
         if self.rng.percent(40) {
             step = step.asking(self.rng.of(&["force=true", "force=true", "force=false", "force=odd"]));
@@ -451,7 +494,13 @@ impl Maker {
             7 => options["gracePeriodSeconds"] = json!(self.rng.of(&[0, 0, 10, -1])),
             8 => options["orphanDependents"] = json!(self.rng.percent(50)),
             9 => options["dryRun"] = json!(["All"]),
-            10 => return step.asking(self.rng.of(&["propagationPolicy=Foreground", "gracePeriodSeconds=0", "dryRun=All"])),
+            10 => {
+                return step.asking(self.rng.of(&[
+                    "propagationPolicy=Foreground",
+                    "gracePeriodSeconds=0",
+                    "dryRun=All",
+                ]));
+            }
             11 => options["unknown"] = json!(1),
             _ => return step,
         }
@@ -481,7 +530,10 @@ impl Maker {
                     "metadata": {"name": name, "namespace": self.space}});
                 match self.rng.below(5) {
                     0 => eviction["deleteOptions"] = json!({"gracePeriodSeconds": 0}),
-                    1 => eviction["deleteOptions"] = json!({"preconditions": {"resourceVersion": format!("$old{{Pod/{name}}}")}}),
+                    1 => {
+                        eviction["deleteOptions"] =
+                            json!({"preconditions": {"resourceVersion": format!("$old{{Pod/{name}}}")}})
+                    }
                     2 => eviction["metadata"]["name"] = json!("other"),
                     _ => {}
                 }
@@ -497,7 +549,10 @@ impl Maker {
             "Namespace" => {
                 let mut step = Step::new("PUT", format!("{path}/finalize"));
                 step.content_type = JSON;
-                step.body = Body::Changed { of: format!("Namespace/{name}"), patch: json!({"spec": {"finalizers": []}}) };
+                step.body = Body::Changed {
+                    of: format!("Namespace/{name}"),
+                    patch: json!({"spec": {"finalizers": []}}),
+                };
                 step
             }
             _ => Step::new("GET", path).accepting(TABLE),
@@ -509,7 +564,8 @@ impl Maker {
         let (name, all) = (self.name(kind), kind.path(&self.space));
         let path = self.path(kind, &name);
         let object = kind.object(&mut self.rng, &self.space, &name);
-        let body = |step: Step, text: &str| Step { body: Body::Text(text.to_owned()), content_type: JSON, ..step };
+        let body =
+            |step: Step, text: &str| Step { body: Body::Text(text.to_owned()), content_type: JSON, ..step };
         match self.rng.below(20) {
             0 => body(Step::new("POST", all), "{"),
             1 => body(Step::new("POST", all), ""),
@@ -524,9 +580,13 @@ impl Maker {
             10 => Step::new("GET", format!("{path}/a/b")),
             11 => Step::new("GET", path).accepting("text/html"),
             12 => body(Step::new("PATCH", path), "{").with_type("application/merge-patch+json"),
-            13 => body(Step::new("PATCH", path), "[{\"op\":\"odd\"}]").with_type("application/json-patch+json"),
+            13 => {
+                body(Step::new("PATCH", path), "[{\"op\":\"odd\"}]").with_type("application/json-patch+json")
+            }
             14 => body(Step::new("PATCH", path), "{}").with_type("application/json-patch+json"),
-            15 => body(Step::new("PATCH", path), "a: [").with_type("application/apply-patch+yaml").asking("fieldManager=one"),
+            15 => body(Step::new("PATCH", path), "a: [")
+                .with_type("application/apply-patch+yaml")
+                .asking("fieldManager=one"),
             16 => {
                 let text = object.to_string().replacen("\"metadata\":", "\"kind\":\"Odd\",\"metadata\":", 1);
                 self.written(body(Step::new("POST", all), &text))
@@ -538,7 +598,8 @@ impl Maker {
             18 => body(Step::new("DELETE", path), "{"),
             _ => {
                 let other = kinds::CONFIG_MAP.object(&mut self.rng, &self.space, "odd");
-                Step::new(self.rng.of(&["POST", "PUT"]), if self.rng.percent(50) { all } else { path }).with(JSON, &other)
+                Step::new(self.rng.of(&["POST", "PUT"]), if self.rng.percent(50) { all } else { path })
+                    .with(JSON, &other)
             }
         }
     }

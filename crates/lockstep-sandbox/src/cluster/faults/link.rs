@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::dice::Dice;
 use super::profile::Profile;
+use crate::cluster::tidings::Tidings;
 
 /// How it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ struct Wire {
     profile: Profile,
     began: Instant,
     dice: Mutex<Dice>,
-    state: watch::Sender<State>,
+    state: Tidings<State>,
     writes: AtomicU64,
     /// The client dies with this write.
     last_write: AtomicU64,
@@ -38,7 +38,7 @@ impl Link {
             profile,
             began: Instant::now(),
             dice: Mutex::new(Dice::new(seed)),
-            state: watch::Sender::new(State::Open),
+            state: Tidings::new(State::Open),
             writes: AtomicU64::new(0),
             last_write: AtomicU64::new(u64::MAX),
         }))
@@ -71,11 +71,11 @@ impl Link {
 
     /// Waits until the client is dead.
     pub async fn dead(&self) {
-        let _ = self.0.state.subscribe().wait_for(|state| *state == State::Dead).await;
+        self.0.state.until(|state| state == State::Dead).await;
     }
 
     pub(super) fn state(&self) -> State {
-        *self.0.state.borrow()
+        self.0.state.get()
     }
 
     pub(super) fn profile(&self) -> &Profile {
@@ -94,9 +94,7 @@ impl Link {
 
     /// Waits until something can go through. Returns whether it ever can.
     pub(super) async fn passes(&self) -> bool {
-        let mut state = self.0.state.subscribe();
-        let passes = state.wait_for(|state| *state != State::Cut).await;
-        passes.is_ok_and(|state| *state == State::Open)
+        self.0.state.until(|state| state != State::Cut).await == State::Open
     }
 
     /// A write has arrived.
@@ -109,12 +107,6 @@ impl Link {
 
     /// Who is dead stays so.
     fn turn(&self, to: State) {
-        self.0.state.send_if_modified(|state| {
-            let turns = *state != State::Dead && *state != to;
-            if turns {
-                *state = to;
-            }
-            turns
-        });
+        self.0.state.change(|state| if state == State::Dead { state } else { to });
     }
 }

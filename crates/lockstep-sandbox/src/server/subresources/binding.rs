@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::apply::Managers;
 use crate::builtin;
 use crate::refusal::Refusal;
 use crate::request::Writes;
@@ -67,7 +66,7 @@ impl Turn<'_> {
         if live["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
             return Err(refuse(&format!("pod {name} has non-empty .spec.schedulingGates")).into());
         }
-        let bound = self.bound(target, &live, &binding, &node);
+        let bound = self.bound(&live, &binding, &node);
         let key = self.key(target, &name);
         self.keep(key, bound, writes.dry_run);
         let status =
@@ -75,7 +74,7 @@ impl Turn<'_> {
         Ok(Response::new(201, Body::Made(status)))
     }
 
-    fn bound(&self, target: &Target, live: &Value, binding: &Value, node: &str) -> Value {
+    fn bound(&self, live: &Value, binding: &Value, node: &str) -> Value {
         let mut pod = live.clone();
         pod["spec"]["nodeName"] = Value::from(node);
         for part in ["annotations", "labels"] {
@@ -93,12 +92,13 @@ impl Turn<'_> {
         }
         let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.retain(|condition| condition["type"] != "PodScheduled");
-        conditions.push(json!({
+        let scheduled = json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": written(self.now),
-        }));
+        });
+        conditions.push(scheduled);
         pod["status"]["conditions"] = Value::from(conditions);
-        let managers = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
-        self.owned(target, live, pod, &managers)
+        // Whoever binds owns nothing of the pod.
+        pod
     }
 }

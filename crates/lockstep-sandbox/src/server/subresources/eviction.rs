@@ -43,7 +43,9 @@ impl Turn<'_> {
         let pod = Target { subresource: None, ..target.clone() };
         let gone = match options.dry_run {
             true => self.delete_object(&pod, &live, &options),
-            false => self.marked(&pod, &live, &mut options).and_then(|live| self.delete_object(&pod, &live, &options)),
+            false => self
+                .marked(&pod, &live, &mut options)
+                .and_then(|live| self.delete_object(&pod, &live, &options)),
         };
         // A pod that stays has cost its budget nothing.
         if gone.is_err()

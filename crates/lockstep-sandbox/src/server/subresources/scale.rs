@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::Managers;
 use crate::fields::{Element, Fields};
 use crate::patch;
 use crate::refusal::{Cause, Refusal};
@@ -37,7 +38,17 @@ impl Turn<'_> {
         let managers = owners::of_update(&live, &object);
         // Who scales is not kept unless somebody was known to own the number.
         let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
-        let object = if owned { timeless(self.owned(target, &live, object, &managers)) } else { object };
+        let object = match (owned, replicas) {
+            (false, _) => object,
+            // None is written as nothing, and nobody owns nothing.
+            (true, 0) => {
+                remove(&mut object, &paths.wished);
+                let mut bare = self.owned(target, &live, object, &managers);
+                put(&mut bare, &paths.wished, Value::from(0));
+                bare
+            }
+            _ => timeless(self.owned(target, &live, object, &managers)),
+        };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
         Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
@@ -105,7 +116,19 @@ fn timeless(mut object: Value) -> Value {
     for entry in entries.filter(|entry| entry["subresource"] == "scale").filter_map(Value::as_object_mut) {
         entry.remove("time");
     }
+    // Who never wrote comes first.
+    if let Ok(managers) = Managers::read(&object["metadata"]["managedFields"]) {
+        object["metadata"]["managedFields"] = managers.write();
+    }
     object
+}
+
+fn remove(object: &mut Value, path: &[String]) {
+    let Some((last, before)) = path.split_last() else { return };
+    let holder = before.iter().try_fold(object, |place, part| place.get_mut(part.as_str()));
+    if let Some(map) = holder.and_then(Value::as_object_mut) {
+        map.remove(last);
+    }
 }
 
 fn owns(fields: &Fields, path: &[String]) -> bool {

@@ -46,9 +46,10 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
 /// Writes down what the cluster holds, again and again.
 async fn keep(cluster: Cluster, file: PathBuf) {
     let mut changes = cluster.changes();
-    while changes.changed().await.is_ok() {
+    loop {
+        changes.next().await;
         tokio::time::sleep(REST).await;
-        changes.borrow_and_update();
+        changes.catch_up();
         if let Err(error) = cluster.data().write(&file) {
             tracing::warn!(%error, "the cluster is not kept");
         }
