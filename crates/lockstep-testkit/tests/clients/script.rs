@@ -60,9 +60,11 @@ enum Step {
 }
 
 impl Script {
-    /// Reads a script: a command in each line, comments, and commands that are waited for.
-    pub fn read(text: &str) -> Self {
-        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    /// Reads a script: a command in each line, comments, and commands that are waited for. Sections that are not
+    /// for those in a hurry are left out for them.
+    pub fn read(text: &str, hurry: bool) -> Self {
+        let sections = text.split("\n\n").filter(|section| !hurry || !section.contains(", in full.\n"));
+        let lines = sections.flat_map(str::lines).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let step = |line: &str| match line.split_once(": ") {
             Some(("until", command)) => Step::Until(command.to_owned()),
             Some(("within", command)) => Step::Within(command.to_owned()),

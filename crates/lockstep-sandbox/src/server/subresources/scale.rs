@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::apply::Managers;
 use crate::fields::{Element, Fields};
 use crate::patch;
 use crate::refusal::{Cause, Refusal};
@@ -114,6 +115,10 @@ fn timeless(mut object: Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
     for entry in entries.filter(|entry| entry["subresource"] == "scale").filter_map(Value::as_object_mut) {
         entry.remove("time");
+    }
+    // Who never wrote comes first.
+    if let Ok(managers) = Managers::read(&object["metadata"]["managedFields"]) {
+        object["metadata"]["managedFields"] = managers.write();
     }
     object
 }
