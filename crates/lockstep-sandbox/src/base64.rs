@@ -1,8 +1,8 @@
 //! Base64, as it stands in objects.
 
-use base64::{DecodeError, Engine as _};
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD};
+use base64::{DecodeError, Engine as _};
 
 /// In addresses; like Go, it does not mind bits that are left over.
 const FOR_ADDRESSES: GeneralPurpose =

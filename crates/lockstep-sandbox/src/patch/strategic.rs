@@ -310,9 +310,6 @@ mod tests {
         let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
         assert_eq!(wrong, Err(r#"map: map[image:x] does not contain declared merge key: name"#.to_owned()));
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
-        assert_eq!(
-            wrong,
-            Err("unknown patch type: paint".to_owned())
-        );
+        assert_eq!(wrong, Err("unknown patch type: paint".to_owned()));
     }
 }

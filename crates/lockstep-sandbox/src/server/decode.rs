@@ -17,10 +17,8 @@ pub(crate) fn value(request: &Request, kind: &str) -> Result<Value, Refusal> {
     match request.media_type() {
         "" | "application/json" => json(&request.body, kind),
         "application/yaml" => yaml(&request.body, kind),
-        "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(&request.body)
-                .map_err(|error| unrecognized(kind, &format!("{error} ({})", summary(&request.body))))
-        }
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(&request.body)
+            .map_err(|error| unrecognized(kind, &format!("{error} ({})", summary(&request.body)))),
         _ => Err(Refusal::unsupported_media_type(ACCEPTED)),
     }
 }

@@ -33,7 +33,10 @@ impl Turn<'_> {
             return Response { media_type, ..Response::new(200, Body::Bytes(OLD)) };
         }
         let info = json!({"title": "Kubernetes", "version": "v1.37.0"});
-        Response::new(200, Body::Made(json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})))
+        Response::new(
+            200,
+            Body::Made(json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})),
+        )
     }
 
     pub(super) fn openapi_document(&self, at: &str) -> Response {

@@ -175,9 +175,7 @@ impl Turn<'_> {
                     let words = refused.as_ref().and_then(|words| words.split_once(": "));
                     wrong(words.map_or(&why, |(_, words)| words)).into()
                 }
-                None => {
-                    self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into()
-                }
+                None => self.check_kind(object, kind, fields).err().unwrap_or_else(|| wrong(&why)).into(),
             });
         }
         if let Some(why) = self.type_error(object, kind) {

@@ -249,13 +249,16 @@ impl Token {
         let wrong = |why: &str| {
             Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
         };
-        let bytes = base64::decode_url(text).map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
+        let bytes = base64::decode_url(text)
+            .map_err(|at| wrong(&format!("illegal base64 data at input byte {at}")))?;
         let value: Value = serde_json::from_slice(&bytes)
             .map_err(|_| wrong(&decoding::syntax_error(&bytes).unwrap_or_default()))?;
         let version = value["v"].as_str().unwrap_or_default();
         let (revision, after) = (value["rv"].as_u64().unwrap_or_default(), value["start"].as_str());
         match (version, revision, after) {
-            ("meta.k8s.io/v1", 0, _) => Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
+            ("meta.k8s.io/v1", 0, _) => {
+                Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"))
+            }
             ("meta.k8s.io/v1", revision, Some(after)) if !after.is_empty() => {
                 Ok(Self { revision, after: after.trim_end_matches('\0').to_owned() })
             }

@@ -81,9 +81,7 @@ impl Turn<'_> {
     /// Whatever is no resource.
     fn page(&mut self, place: Place) -> Step<Response> {
         match place {
-            Place::Groups | Place::Group(_) if self.accepts_nothing() => {
-                Err(Refusal::no_such_form().into())
-            }
+            Place::Groups | Place::Group(_) if self.accepts_nothing() => Err(Refusal::no_such_form().into()),
             _ if self.accepts_nothing() && !matches!(place, Place::Other(_)) => {
                 Err(Refusal::not_acceptable(FORMS).into())
             }

@@ -129,10 +129,11 @@ impl Turn<'_> {
         let query = &self.request.query;
         check_options(query)?;
         let timeout = query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
-        let revision = read_revision(query.get("resourceVersion").unwrap_or_default()).map_err(|refusal| {
-            // Who watches is told so by another hand, which finds no better code for it.
-            Refusal::failure(refusal.message.trim_start_matches("invalid resource version: "))
-        })?;
+        let revision =
+            read_revision(query.get("resourceVersion").unwrap_or_default()).map_err(|refusal| {
+                // Who watches is told so by another hand, which finds no better code for it.
+                Refusal::failure(refusal.message.trim_start_matches("invalid resource version: "))
+            })?;
         let initial = query.says("sendInitialEvents");
         let mut watch = Watch {
             look,

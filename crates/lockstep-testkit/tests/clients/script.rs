@@ -162,7 +162,8 @@ impl Shell {
 pub fn assert_equal(real: &[Said], ours: &[Said]) {
     let mut report = String::new();
     for said in real.iter().chain(ours).filter(|said| said.sort == Sort::Vain) {
-        report += &format!("\n$ {}\n  it never came true:\n    {}\n", said.command, said.lines.join("\n    "));
+        report +=
+            &format!("\n$ {}\n  it never came true:\n    {}\n", said.command, said.lines.join("\n    "));
     }
     let told = |said: &&Said| said.sort != Sort::Vain;
     let (real, ours) = (real.iter().filter(told), ours.iter().filter(told));

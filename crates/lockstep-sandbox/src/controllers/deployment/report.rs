@@ -71,7 +71,9 @@ impl Rollout<'_> {
     fn say_whether_available(&mut self, status: &Value) {
         let (truth, reason, message) = match number(&status["availableReplicas"]) >= self.size.least() {
             true => ("True", "MinimumReplicasAvailable", "Deployment has minimum availability."),
-            false => ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."),
+            false => {
+                ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+            }
         };
         self.conditions.set("Available", truth, reason, message);
     }
