@@ -255,14 +255,6 @@ impl Refusal {
 
     /// The object is wrong. `about` names its kind.
     pub fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
-        // What two rules say is said once.
-        let mut said: Vec<Cause> = Vec::with_capacity(causes.len());
-        for cause in causes {
-            if !said.contains(&cause) {
-                said.push(cause);
-            }
-        }
-        let causes = said;
         let lines: Vec<String> =
             causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let what = match lines.as_slice() {

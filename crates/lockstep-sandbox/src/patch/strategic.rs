@@ -103,6 +103,13 @@ fn patched(now: Option<&Value>, change: &Value, shape: &Shape, shapes: &Shapes) 
             let map = now.and_then(Value::as_object).unwrap_or(&nothing);
             Ok(maps(map, change, shape, shapes)?.map(Value::Object))
         }
+        (None, Value::Array(change), Shape::List(of)) if of.merge_key.is_some() => {
+            // Where nothing is, nothing is merged, and nobody asks by what items are known.
+            let nothing = Value::Object(Map::new());
+            let added = change.iter().filter(|item| item.get(DIRECTIVE).is_none());
+            let added = added.map(|item| strategic(&nothing, item, &of.items, shapes));
+            added.collect::<Patched<Vec<Value>>>().map(|added| Some(Value::Array(added)))
+        }
         (now, Value::Array(change), Shape::List(of)) if of.merge_key.is_some() => {
             let now = now.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             lists(now, change, of, shapes).map(Some)
@@ -307,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_patched_is_named() {
-        let wrong = patched(json!({}), json!({"containers": [{"image": "x"}]}));
+        let wrong = patched(json!({"containers": []}), json!({"containers": [{"image": "x"}]}));
         assert_eq!(wrong, Err(r#"map: map[image:x] does not contain declared merge key: name"#.to_owned()));
         let wrong = patched(json!({}), json!({"$patch": "paint"}));
         assert_eq!(wrong, Err("unknown patch type: paint".to_owned()));

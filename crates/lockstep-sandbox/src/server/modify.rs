@@ -116,6 +116,7 @@ impl Turn<'_> {
         self.prepare_update(target, &mut object, live);
         causes.extend(self.wrong_at_update(target, &object, live));
         if !causes.is_empty() {
+            let causes = if target.kind.schema.is_some() { said_once(causes) } else { causes };
             return Err(Refusal::invalid(target.about_kind(&name), causes).into());
         }
         self.agreed(&question(&object))?;
@@ -162,6 +163,17 @@ impl Turn<'_> {
             self.server.catalogue.forget(&key.name);
         }
     }
+}
+
+/// What two rules of a built-in kind say is said once.
+fn said_once(causes: Vec<Cause>) -> Vec<Cause> {
+    let mut said: Vec<Cause> = Vec::with_capacity(causes.len());
+    for cause in causes {
+        if !said.contains(&cause) {
+            said.push(cause);
+        }
+    }
+    said
 }
 
 /// Kinds that an update creates where there is nothing to update.

@@ -115,6 +115,7 @@ impl Turn<'_> {
             }
             Sort::Json => patch::json(live, body).map_err(|_| Refusal::unprocessable_patch()),
             Sort::Merge if body.is_array() && blind => Ok(body.clone()),
+            Sort::Merge if !body.is_object() && blind => Err(Refusal::bad_request("Invalid JSON Patch")),
             Sort::Merge if !body.is_object() => {
                 Err(undecodable("map[string]interface {}", "error decoding patch: "))
             }
@@ -228,6 +229,7 @@ impl Turn<'_> {
         };
         let live = self.converted(&live, &target.kind)?;
         let mut object = owners::applied(self, target, &live, &applied, force)?;
+        self.check_name(target, &applied)?;
         self.convertible(target, &applied, &object)?;
         self.prune(&mut object, &target.kind);
         self.set_defaults(target, &mut object);
@@ -272,6 +274,7 @@ impl Turn<'_> {
         }
         let live = self.blank(target);
         let mut object = owners::applied(self, target, &live, applied, force)?;
+        self.check_name(target, applied)?;
         self.convertible(target, applied, &object)?;
         let version =
             object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
@@ -317,7 +320,6 @@ impl Turn<'_> {
             let why = format!("failed to create typed patch object ({at}; {of}): {why}");
             return Err(Refusal::failure(why).into());
         }
-        self.check_name(target, &applied)?;
         if fields == FieldValidation::Strict {
             let duplicates = decoding::duplicate_fields(&self.request.body);
             if let [first, ..] = duplicates.as_slice() {

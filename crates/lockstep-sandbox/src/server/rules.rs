@@ -87,7 +87,10 @@ impl Turn<'_> {
             default_priority_class: &fallback,
             node: &|name| one("nodes", name),
         };
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        // Whoever has no name yet is called by what it begins with.
+        let named =
+            |key: &str| object["metadata"][key].as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+        let name = named("name").or_else(|| named("generateName")).unwrap_or_default();
         builtin::admit(of(kind), object, old, &context)
             .map_err(|why| Refusal::forbidden(target.about(&name), &why.to_string()).into())
     }
