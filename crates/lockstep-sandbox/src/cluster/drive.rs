@@ -11,8 +11,8 @@ use crate::request::{Method, Request, User};
 use crate::server::{Answer, Catalogue};
 use crate::store::Key;
 
-use super::tidings::Changes;
 use super::Shared;
+use super::tidings::Changes;
 
 /// Runs the controllers for as long as there is a cluster.
 pub(super) async fn drive(shared: Weak<Shared>) {
