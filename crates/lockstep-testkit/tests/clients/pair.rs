@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// Both.
 pub struct Pair {
@@ -13,17 +14,22 @@ pub struct Pair {
     pub kubectl: PathBuf,
     /// A folder that goes with them.
     pub dir: PathBuf,
+    _alone: MutexGuard<'static, ()>,
 }
+
+/// There is one pair at a time: what clients say is not to depend on who else keeps the machine busy.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 impl Pair {
     /// Starts both, unless the test is to be skipped.
     pub async fn start() -> Option<Self> {
+        let alone = ALONE.lock().await;
         let with_nodes = || Cluster::builder().gangs().nodes(NodeGroup::new("node", 3));
         let real = with_nodes().our_own().start_or_skip().await?;
         let ours = with_nodes().embedded().start_or_skip().await?;
         let kubectl = real.program("kubectl").expect("a cluster of our own has a kubectl");
         let dir = real.dir().expect("a cluster of our own has a folder").join("clients");
         std::fs::create_dir_all(&dir).expect("a folder");
-        Some(Self { real, ours, kubectl, dir })
+        Some(Self { real, ours, kubectl, dir, _alone: alone })
     }
 }
