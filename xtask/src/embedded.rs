@@ -104,7 +104,7 @@ async fn scheduled(pods: usize) -> Result<(Duration, Duration)> {
         if ready == pods {
             return Ok((began.elapsed(), virtually.elapsed()));
         }
-        changes.changed().await?;
+        changes.next().await;
     }
 }
 
