@@ -7,12 +7,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What stands in a template for something that differs from pod to pod.
-pub const PLACEHOLDERS: [&str; 9] =
-    ["set", "group", "role", "instance", "member", "pod", "revision", "leader", "size"];
+pub const PLACEHOLDERS: [&str; 13] = [
+    "set",
+    "group",
+    "role",
+    "instance",
+    "member",
+    "pod",
+    "index",
+    "revision",
+    "leader",
+    "size",
+    "namespace",
+    "uid",
+    "gang",
+];
 
 /// Names, labels and environment of pods, as templates. `{set}`, `{role}` and `{member}` stand for names,
 /// `{group}`, `{instance}` and `{pod}` for ordinals, `{revision}` for the role's revision, `{leader}` for the
-/// name of the instance's first pod and `{size}` for the number of its pods; `{{` and `}}` for braces.
+/// name of the instance's first pod and `{size}` for the number of its pods; `{index}` for the pod's place among
+/// all pods of its instance, `{namespace}` for the set's namespace, `{uid}` for the UID of the set, or of what the set
+/// was made from, `{gang}` for the gang a pod's place is in: `{set}-{group}`, or beyond `minAvailable` with the role and
+/// a number from 0 after it; `{{` and `}}` for braces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
@@ -23,7 +39,9 @@ pub struct Identity {
     /// The pod's host name. Default: the pod's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// The pod's subdomain, which is the name of the headless service that makes host names resolve.
+    /// The pod's subdomain, which is the name of the headless service that makes host names resolve. The service
+    /// selects what the template tells apart: with `{role}` the pods of one role, with `{leader}` only that pod.
+    /// Empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subdomain: Option<String>,
     /// Labels put on every pod besides those of its template.
@@ -35,6 +53,42 @@ pub struct Identity {
     /// Environment variables put into every container.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Labels and annotations of a pod's own template win over these. Default false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub template_wins: bool,
+}
+
+// Serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Identity {
+    /// This identity with what a narrower one says in its place; maps are joined.
+    pub fn narrowed(&self, narrower: &Self) -> Self {
+        let text = |wide: &Option<String>, narrow: &Option<String>| narrow.clone().or_else(|| wide.clone());
+        let joined = |wide: &BTreeMap<String, String>, narrow: &BTreeMap<String, String>| {
+            wide.iter().chain(narrow).map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        Self {
+            pod_name: text(&self.pod_name, &narrower.pod_name),
+            hostname: text(&self.hostname, &narrower.hostname),
+            subdomain: text(&self.subdomain, &narrower.subdomain),
+            labels: joined(&self.labels, &narrower.labels),
+            annotations: joined(&self.annotations, &narrower.annotations),
+            env: joined(&self.env, &narrower.env),
+            template_wins: self.template_wins || narrower.template_wins,
+        }
+    }
+
+    /// Two identities of which either may be missing, the second the narrower one.
+    pub fn joined(wide: Option<&Self>, narrow: Option<&Self>) -> Option<Self> {
+        match (wide, narrow) {
+            (Some(wide), Some(narrow)) => Some(wide.narrowed(narrow)),
+            (wide, narrow) => wide.or(narrow).cloned(),
+        }
+    }
 }
 
 /// What the placeholders stand for in one pod.
@@ -52,12 +106,20 @@ pub struct Values<'a> {
     pub member: &'a str,
     /// `{pod}`: the pod's ordinal within its member.
     pub pod: u32,
+    /// `{index}`: the pod's place among all pods of its instance.
+    pub index: u32,
     /// `{revision}`: the role's revision.
     pub revision: &'a str,
     /// `{leader}`: the name of the instance's first pod.
     pub leader: &'a str,
     /// `{size}`: how many pods the instance has.
     pub size: u64,
+    /// `{namespace}`: the set's namespace.
+    pub namespace: &'a str,
+    /// `{uid}`: the UID of the set, or of what it was made from.
+    pub uid: &'a str,
+    /// `{gang}`: the gang the pod's place is in.
+    pub gang: &'a str,
 }
 
 /// A piece of a template.
@@ -122,6 +184,10 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
             Piece::Placeholder("pod") => write!(out, "{}", values.pod),
             Piece::Placeholder("revision") => write!(out, "{}", values.revision),
             Piece::Placeholder("leader") => write!(out, "{}", values.leader),
+            Piece::Placeholder("index") => write!(out, "{}", values.index),
+            Piece::Placeholder("namespace") => write!(out, "{}", values.namespace),
+            Piece::Placeholder("uid") => write!(out, "{}", values.uid),
+            Piece::Placeholder("gang") => write!(out, "{}", values.gang),
             Piece::Placeholder("size") => write!(out, "{}", values.size),
             Piece::Placeholder(_) | Piece::StrayBrace => Ok(()),
         };
@@ -154,6 +220,10 @@ mod tests {
             revision: "6f2c9",
             leader: "llama-1-prefill-2-leader-0",
             size: 4,
+            index: 2,
+            namespace: "ml",
+            uid: "u-1",
+            gang: "llama-1",
         };
         assert_eq!(expand(default_pod_name(4), &values), "llama-1-prefill-2-worker-3");
         assert_eq!(expand(default_pod_name(1), &values), "llama-1-prefill-2");

@@ -198,6 +198,9 @@ pub struct Role {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = LONGEST_LIST))]
     pub members: Vec<Member>,
+    /// What differs for this role from the identity of the set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
 }
 
 impl Role {
@@ -209,6 +212,7 @@ impl Role {
                 count: 1,
                 min_available: None,
                 template: template.clone(),
+                identity: None,
             }],
             None => self.members.clone(),
         }
@@ -331,6 +335,9 @@ pub struct Member {
     /// An ordinary pod template.
     #[schemars(schema_with = "shapes::pod_template")]
     pub template: Value,
+    /// What differs for these pods from the identity of the role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
 }
 
 /// Scheduling of pods that are of use only together.

@@ -53,6 +53,9 @@ pub struct ContentMember {
     pub count: u32,
     /// The pod template.
     pub template: Value,
+    /// What differs from the identity of the role.
+    #[serde(default)]
+    pub identity: Option<Identity>,
 }
 
 impl StoredSet {
@@ -83,5 +86,17 @@ impl Content {
     /// How many pods an instance has.
     pub fn size(&self) -> u64 {
         self.members.iter().map(|member| u64::from(member.count)).sum()
+    }
+
+    /// Templates for the pods of a member.
+    pub fn identity_of(&self, member: &str) -> Identity {
+        let own = self.members.iter().find(|it| it.name == member).and_then(|it| it.identity.as_ref());
+        Identity::joined(self.identity.as_ref(), own).unwrap_or_default()
+    }
+
+    /// The place of a pod among all pods of its instance, member by member.
+    pub fn index(&self, member: &str, pod: u32) -> u32 {
+        let before = self.members.iter().take_while(|it| it.name != member).map(|it| it.count);
+        before.fold(pod, u32::saturating_add)
     }
 }

@@ -7,8 +7,8 @@
 mod aliases;
 mod definition;
 mod rules;
-pub(crate) mod shapes;
-mod structural;
+pub mod shapes;
+pub mod structural;
 
 use serde_json::{Value, json};
 

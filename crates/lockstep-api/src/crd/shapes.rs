@@ -15,12 +15,12 @@ const QUALIFIED: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[
                          [A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
 
 /// A number, or a percentage up to 100%.
-pub(crate) fn up_to_all(_: &mut SchemaGenerator) -> Schema {
+pub fn up_to_all(_: &mut SchemaGenerator) -> Schema {
     int_or_percent("^(0*(100|[0-9]{1,2})%|[0-9]+)$")
 }
 
 /// A number, or any percentage.
-pub(crate) fn any_number(_: &mut SchemaGenerator) -> Schema {
+pub fn any_number(_: &mut SchemaGenerator) -> Schema {
     int_or_percent("^[0-9]+%?$")
 }
 
@@ -36,7 +36,7 @@ fn int_or_percent(pattern: &str) -> Schema {
 
 /// A pod template is stored exactly as it was given: it is what a role's revision is the hash of. What is in
 /// it is checked at admission; Kubernetes' own schema of it would be thirty times the size of ours.
-pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
+pub fn pod_template(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn memory(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A node label.
-pub(crate) fn topology_key(_: &mut SchemaGenerator) -> Schema {
+pub fn topology_key(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "minLength": 1, "maxLength": 317, "pattern": QUALIFIED})
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn ratios(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Conditions as everywhere in Kubernetes, one of each type.
-pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
+pub fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "x-kubernetes-list-type": "map",
@@ -91,7 +91,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// The name of something of the set.
-pub(crate) fn name(_: &mut SchemaGenerator) -> Schema {
+pub fn name(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": LABEL})
 }
 

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 /// The structural schema of a type, with its defaults.
-pub(super) fn of<T: JsonSchema>() -> Value {
+pub fn of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -19,7 +19,7 @@ pub(super) fn of<T: JsonSchema>() -> Value {
 }
 
 /// The structural schema of a type that nobody fills in: without defaults.
-pub(super) fn without_defaults<T: JsonSchema>() -> Value {
+pub fn without_defaults<T: JsonSchema>() -> Value {
     let mut schema = of::<T>();
     each(&mut schema, &mut |schema| {
         schema.remove("default");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::reader::{Choice, Place, report_twice_below};
-use super::set::limits;
+use super::set::{identity, limits};
 use crate::bounds::{A_YEAR, MOST};
 use crate::findings::Findings;
 use crate::lockstep_set::{
@@ -37,6 +37,7 @@ fn role(place: &Place, found: &mut Findings) -> Role {
         restart_policy: None,
         template: None,
         members: Vec::new(),
+        identity: None,
     };
     let Some(mut fields) = place.object(found) else { return role };
     role.name = fields.need_text("name", found);
@@ -53,6 +54,7 @@ fn role(place: &Place, found: &mut Findings) -> Role {
     role.template = fields.take("template").map(|p| template(&p, found));
     let members = fields.take("members").and_then(|p| p.list(found)).unwrap_or_default();
     role.members = members.iter().map(|item| member(item, found)).collect();
+    role.identity = fields.take("identity").map(|p| identity(&p, found));
     fields.finish(found);
     role
 }
@@ -88,7 +90,8 @@ fn restart_policy(place: &Place, found: &mut Findings) -> RestartPolicy {
 }
 
 fn member(place: &Place, found: &mut Findings) -> Member {
-    let mut member = Member { name: String::new(), count: 1, min_available: None, template: Value::Null };
+    let mut member =
+        Member { name: String::new(), count: 1, min_available: None, template: Value::Null, identity: None };
     let Some(mut fields) = place.object(found) else { return member };
     member.name = fields.need_text("name", found);
     if let Some(count) = fields.take("count").and_then(|p| p.int(found, 1..=MOST)) {
@@ -98,6 +101,7 @@ fn member(place: &Place, found: &mut Findings) -> Member {
     if let Some(given) = fields.need("template", found) {
         member.template = template(&given, found);
     }
+    member.identity = fields.take("identity").map(|p| identity(&p, found));
     fields.finish(found);
     member
 }

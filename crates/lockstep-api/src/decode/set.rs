@@ -171,7 +171,7 @@ fn gang(place: &Place, found: &mut Findings) -> Gang {
     Gang { scheduler, termination_delay }
 }
 
-fn identity(place: &Place, found: &mut Findings) -> Identity {
+pub(super) fn identity(place: &Place, found: &mut Findings) -> Identity {
     let Some(mut fields) = place.object(found) else { return Identity::default() };
     let identity = Identity {
         pod_name: fields.take("podName").and_then(|p| p.text(found)),
@@ -180,6 +180,7 @@ fn identity(place: &Place, found: &mut Findings) -> Identity {
         labels: strings(fields.take("labels"), found),
         annotations: strings(fields.take("annotations"), found),
         env: strings(fields.take("env"), found),
+        template_wins: fields.take("templateWins").and_then(|p| p.boolean(found)).unwrap_or_default(),
     };
     fields.finish(found);
     identity

@@ -1,7 +1,7 @@
 //! Identity templates: known placeholders only, names that fit, and no two pods of one name.
 
 use super::names::{LONGEST, is_label, is_label_value, is_qualified, last_ordinal, longest};
-use super::spec;
+use super::{role_path, spec};
 use crate::findings::Findings;
 use crate::identity::{Identity, PLACEHOLDERS, Piece, default_pod_name, expand, pieces, placeholders};
 use crate::lockstep_set::{LockstepSet, Role};
@@ -9,9 +9,37 @@ use crate::path::Path;
 use crate::words::nearest;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
-    let Some(identity) = &set.spec.identity else { return };
-    let path = spec().field("identity");
-    for (template, at) in templates(identity, &path) {
+    if let Some(identity) = &set.spec.identity {
+        let path = spec().field("identity");
+        check_one(set, identity, &path, found);
+        for role in &set.spec.roles {
+            fits(set, role, identity, identity, &path, found);
+        }
+    }
+    for (i, role) in set.spec.roles.iter().enumerate() {
+        check_role(set, i, role, found);
+    }
+}
+
+/// What a role and its members say themselves.
+fn check_role(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings) {
+    let path = role_path(i);
+    let of_role = Identity::joined(set.spec.identity.as_ref(), role.identity.as_ref()).unwrap_or_default();
+    if let Some(identity) = &role.identity {
+        let path = path.field("identity");
+        check_one(set, identity, &path, found);
+        fits(set, role, identity, &of_role, &path, found);
+    }
+    for (k, member) in role.members.iter().enumerate() {
+        let Some(identity) = &member.identity else { continue };
+        let path = path.field("members").index(k).field("identity");
+        check_one(set, identity, &path, found);
+        fits(set, role, identity, &of_role.narrowed(identity), &path, found);
+    }
+}
+
+fn check_one(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Findings) {
+    for (template, at) in templates(identity, path) {
         known(template, &at, found);
     }
     for key in identity.labels.keys().chain(identity.annotations.keys()) {
@@ -26,7 +54,6 @@ pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     if let Some(template) = &identity.pod_name {
         tells_pods_apart(set, template, &path.field("podName"), found);
     }
-    fits(set, identity, &path, found);
 }
 
 /// Every template of an identity and its place.
@@ -88,9 +115,13 @@ fn tells_pods_apart(set: &LockstepSet, template: &str, at: &Path, found: &mut Fi
         ("member", roles.iter().any(several)),
         ("pod", roles.iter().any(counted)),
     ];
+    // The place in the instance tells both members and their pods apart.
+    let covered = used.contains(&"index");
     let missing: Vec<String> = needed
         .iter()
-        .filter(|(name, needed)| *needed && !used.contains(name))
+        .filter(|(name, needed)| {
+            *needed && !used.contains(name) && !(covered && ["member", "pod"].contains(name))
+        })
         .map(|(name, _)| format!("{{{name}}}"))
         .collect();
     if !missing.is_empty() && found.sound(at) {
@@ -98,31 +129,40 @@ fn tells_pods_apart(set: &LockstepSet, template: &str, at: &Path, found: &mut Fi
     }
 }
 
-/// What becomes of the templates in the pods with the longest names.
-fn fits(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Findings) {
-    for role in &set.spec.roles {
-        let mut values = longest(set, role);
-        let name = identity.pod_name.as_deref().unwrap_or(default_pod_name(role.pods()));
-        let leader = expand(name, &values);
-        values.leader = &leader;
-        let names = [
-            (&identity.pod_name, "podName"),
-            (&identity.hostname, "hostname"),
-            (&identity.subdomain, "subdomain"),
-        ];
-        for (template, field) in names {
-            let Some(template) = template else { continue };
-            fits_name(&expand(template, &values), &path.field(field), found);
-        }
-        for (key, template) in &identity.labels {
-            let value = expand(template, &values);
-            let at = path.field("labels").key(key);
-            if !is_label_value(&value) && found.sound(&at) {
-                found.error(
-                    &at,
-                    format!("{value} is no label value: up to 63 letters, digits, '-', '_' and '.'"),
-                );
-            }
+/// What becomes of the templates in the pods with the longest names. `whole` is what holds for them, `identity` the
+/// part of it that stands at `path`.
+fn fits(
+    set: &LockstepSet,
+    role: &Role,
+    identity: &Identity,
+    whole: &Identity,
+    path: &Path,
+    found: &mut Findings,
+) {
+    let mut values = longest(set, role);
+    let name = whole.pod_name.as_deref().unwrap_or(default_pod_name(role.pods()));
+    let leader = expand(name, &values);
+    let gang = format!("{}-{}-{}-{}", values.set, values.group, values.role, values.instance);
+    values.leader = &leader;
+    values.gang = &gang;
+    let names = [
+        (&identity.pod_name, "podName"),
+        (&identity.hostname, "hostname"),
+        (&identity.subdomain, "subdomain"),
+    ];
+    for (template, field) in names {
+        // An empty subdomain is none.
+        let Some(template) = template.as_ref().filter(|it| field != "subdomain" || !it.is_empty()) else {
+            continue;
+        };
+        fits_name(&expand(template, &values), &path.field(field), found);
+    }
+    for (key, template) in &identity.labels {
+        let value = expand(template, &values);
+        let at = path.field("labels").key(key);
+        if !is_label_value(&value) && found.sound(&at) {
+            found
+                .error(&at, format!("{value} is no label value: up to 63 letters, digits, '-', '_' and '.'"));
         }
     }
 }

@@ -10,9 +10,12 @@ pub(super) use crate::bounds::LONGEST_NAME as LONGEST;
 use super::{role_path, rule_path};
 use crate::coordination::{BatchMode, Coordination};
 use crate::findings::Findings;
-use crate::identity::{Values, default_pod_name, expand};
+use crate::identity::{Identity, Values, default_pod_name, expand};
 use crate::lockstep_set::{GangScheduler, LockstepSet, Role};
 use crate::path::Path;
+
+/// As long as a label's value can be.
+const LONGEST_LABEL: &str = "012345678901234567890123456789012345678901234567890123456789012";
 
 const FORM: &str = "must be lower case letters, digits and '-', starting and ending with a letter or digit";
 
@@ -117,6 +120,11 @@ pub(super) fn longest<'a>(set: &'a LockstepSet, role: &'a Role) -> Values<'a> {
         revision: "0123456789",
         leader: "",
         size: role.pods(),
+        index: u32::try_from(role.pods()).unwrap_or(u32::MAX).saturating_sub(1),
+        // Namespaces and UIDs are no longer than that.
+        namespace: LONGEST_LABEL,
+        uid: &LONGEST_LABEL[..36],
+        gang: "",
     }
 }
 
@@ -184,7 +192,10 @@ fn pods_share_no_name(set: &LockstepSet, found: &mut Findings) {
 
 /// The roles, if their pods are named as usual.
 fn default_names(set: &LockstepSet) -> Option<&[Role]> {
-    let written = set.spec.identity.as_ref().is_some_and(|identity| identity.pod_name.is_some());
+    let named = |identity: Option<&Identity>| identity.is_some_and(|identity| identity.pod_name.is_some());
+    let member = |role: &Role| role.members.iter().any(|member| named(member.identity.as_ref()));
+    let role = |role: &Role| named(role.identity.as_ref()) || member(role);
+    let written = named(set.spec.identity.as_ref()) || set.spec.roles.iter().any(role);
     (!written).then_some(&set.spec.roles)
 }
 

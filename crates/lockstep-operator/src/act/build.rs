@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockstep_api::identity::{Identity, Values, default_pod_name, expand};
 use lockstep_api::stored::Content;
 use lockstep_api::{API_VERSION, KIND, label};
-use lockstep_core::model::{GangScheduler, RuleKind, Spec};
+use lockstep_core::model::{GangScheduler, Role, RuleKind, Spec};
 use lockstep_core::plan::{BatchRef, Create, PodSlot};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ pub struct SetRef {
     pub name: String,
     /// Its UID: a set of the same name that came later is another.
     pub uid: String,
+    /// The UID of what the set was made from; its own if nothing owns it.
+    pub origin: String,
 }
 
 impl SetRef {
@@ -48,33 +50,28 @@ pub struct Blueprint<'a> {
 }
 
 /// The name of a pod.
-pub fn pod_name(set: &str, content: &Content, create: &Create, slot: &PodSlot) -> String {
-    let leader = leader_name(set, content, create);
-    let template = name_template(content);
-    expand(template, &values(set, content, create, slot, &leader))
-}
-
-fn name_template(content: &Content) -> &str {
-    let given = content.identity.as_ref().and_then(|identity| identity.pod_name.as_deref());
-    given.unwrap_or_else(|| default_pod_name(content.size()))
+pub fn pod_name(set: &SetRef, content: &Content, create: &Create, slot: &PodSlot) -> String {
+    let given = content.identity_of(slot.member.as_str()).pod_name;
+    let template = given.as_deref().unwrap_or_else(|| default_pod_name(content.size()));
+    expand(template, &values(set, content, create, slot, "", ""))
 }
 
 /// The name of the instance's first pod.
-fn leader_name(set: &str, content: &Content, create: &Create) -> String {
+fn leader_name(set: &SetRef, content: &Content, create: &Create) -> String {
     let Some(first) = content.members.first() else { return String::new() };
-    let slot = PodSlot { member: first.name.as_str().into(), index: 0 };
-    expand(name_template(content), &values(set, content, create, &slot, ""))
+    pod_name(set, content, create, &PodSlot { member: first.name.as_str().into(), index: 0 })
 }
 
 fn values<'a>(
-    set: &'a str,
+    set: &'a SetRef,
     content: &Content,
     create: &'a Create,
     slot: &'a PodSlot,
     leader: &'a str,
+    gang: &'a str,
 ) -> Values<'a> {
     Values {
-        set,
+        set: &set.name,
         group: create.of.group,
         role: create.of.role.as_str(),
         instance: create.of.instance,
@@ -83,6 +80,10 @@ fn values<'a>(
         revision: create.revision.as_str(),
         leader,
         size: content.size(),
+        index: content.index(slot.member.as_str(), slot.index),
+        namespace: &set.namespace,
+        uid: &set.origin,
+        gang,
     }
 }
 
@@ -90,22 +91,25 @@ impl Blueprint<'_> {
     /// One pod; nothing if the revision has no such member.
     pub fn pod(&self, create: &Create, slot: &PodSlot) -> Option<Value> {
         let member = self.content.members.iter().find(|member| member.name == slot.member.as_str())?;
-        let leader = leader_name(&self.set.name, self.content, create);
-        let values = values(&self.set.name, self.content, create, slot, &leader);
-        let name = pod_name(&self.set.name, self.content, create, slot);
-        let nobody = Identity::default();
-        let identity = self.content.identity.as_ref().unwrap_or(&nobody);
+        let leader = leader_name(self.set, self.content, create);
+        let gang = self.gang_of_place(create);
+        let values = values(self.set, self.content, create, slot, &leader, &gang);
+        let name = pod_name(self.set, self.content, create, slot);
+        let identity = &self.content.identity_of(slot.member.as_str());
         let mut spec = member.template.get("spec").cloned().unwrap_or_else(|| json!({}));
         self.name_host(&mut spec, identity, &name, &values);
         add_environment(&mut spec, &expanded(&identity.env, &values));
         if create.gated {
             push(&mut spec, "schedulingGates", json!({"name": label::GATE}));
         }
-        let mut labels = strings(member.template.pointer("/metadata/labels"));
-        labels.extend(expanded(&identity.labels, &values));
+        let joined = |field: &str, ours: &BTreeMap<String, String>| {
+            let (theirs, ours) = (strings(member.template.pointer(field)), expanded(ours, &values));
+            let (weak, strong) = if identity.template_wins { (ours, theirs) } else { (theirs, ours) };
+            weak.into_iter().chain(strong).collect::<BTreeMap<String, String>>()
+        };
+        let mut labels = joined("/metadata/labels", &identity.labels);
         labels.extend(self.own_labels(create, slot));
-        let mut annotations = strings(member.template.pointer("/metadata/annotations"));
-        annotations.extend(expanded(&identity.annotations, &values));
+        let mut annotations = joined("/metadata/annotations", &identity.annotations);
         for batch in &create.batches {
             self.place(&mut spec, &mut labels, create, batch);
         }
@@ -120,6 +124,17 @@ impl Blueprint<'_> {
             metadata["annotations"] = json!(annotations);
         }
         Some(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}))
+    }
+
+    /// The gang an instance is in by its place, whether anybody schedules gangs or not.
+    fn gang_of_place(&self, create: &Create) -> String {
+        let base = format!("{}-{}", self.set.name, create.of.group);
+        let role = self.spec.roles.iter().find(|role| role.name == create.of.role);
+        let minimum = role.map_or(u32::MAX, Role::needed);
+        match create.of.instance.checked_sub(minimum) {
+            Some(beyond) if self.content.size() > 1 => format!("{base}-{}-{beyond}", create.of.role),
+            _ => base,
+        }
     }
 
     fn own_labels(&self, create: &Create, slot: &PodSlot) -> [(String, String); 9] {
@@ -146,6 +161,7 @@ impl Blueprint<'_> {
         ];
         for (field, given, otherwise) in names {
             match given {
+                Some("") => {}
                 Some(template) => spec[field] = json!(expand(template, values)),
                 None if spec.get(field).is_none_or(Value::is_null) => spec[field] = json!(otherwise),
                 None => {}
@@ -287,7 +303,8 @@ spec:
         let spec = lockstep_api::lower(&parsed.set);
         let stored = StoredSet::of(&parsed.set);
         let content = stored.roles.values().next().unwrap().content().unwrap();
-        let set = SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into() };
+        let set =
+            SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into(), origin: "u".into() };
         let create = Create {
             of: InstanceRef { group: 1, role: "prefill".into(), instance: 2 },
             revision: spec.roles[0].revision,

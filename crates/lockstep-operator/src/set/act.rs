@@ -165,7 +165,7 @@ impl Actor {
         };
         let create = Arc::new(create.clone());
         for slot in &create.pods {
-            let name = pod_name(&materials.set.name, &materials.content, &create, slot);
+            let name = pod_name(&materials.set, &materials.content, &create, slot);
             if self.may(&Topic::Name(name.clone())) {
                 self.create_pod(&materials, &create, slot, name);
             }

@@ -143,7 +143,7 @@ async fn write(
     wish: &Wish,
     status: &LockstepSetStatus,
 ) -> Result<bool, ActError> {
-    let SetRef { namespace, name, uid } = &wish.set;
+    let SetRef { namespace, name, uid, .. } = &wish.set;
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
     let body = json!({
         "apiVersion": API_VERSION,

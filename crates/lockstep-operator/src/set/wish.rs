@@ -58,9 +58,13 @@ impl Wish {
         });
         let parsed = lockstep_api::parse_json(&manifest)
             .map(|parsed| Arc::new(Checked { spec: lockstep_api::lower(&parsed.set), parsed }));
+        let uid = metadata.uid.clone().unwrap_or_default();
+        let mut owners = metadata.owner_references.iter().flatten();
+        let origin = owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone());
+        let origin = origin.unwrap_or_else(|| uid.clone());
         let status = object.data.get("status").map(LockstepSetStatus::deserialize);
         Self {
-            set: SetRef { namespace, name, uid: metadata.uid.clone().unwrap_or_default() },
+            set: SetRef { namespace, name, uid, origin },
             generation: metadata.generation.unwrap_or_default(),
             version: metadata.resource_version.as_deref().and_then(|v| v.parse().ok()).unwrap_or_default(),
             deleting: metadata.deletion_timestamp.is_some(),

@@ -68,7 +68,7 @@ impl Keeper<'_> {
             let content =
                 desk.history.role(&create.of.role, create.revision).and_then(|role| role.content().ok());
             let Some(content) = content else { continue };
-            let name = |slot| crate::act::pod_name(&self.wish.set.name, &content, create, slot);
+            let name = |slot| crate::act::pod_name(&self.wish.set, &content, create, slot);
             names.extend(create.pods.iter().map(name));
         }
         names.into_iter().collect()

@@ -1,39 +1,41 @@
 //! Headless services, which give pods their names in DNS.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
 use kube::Error;
 use kube::api::Api;
-use lockstep_api::identity::{Values, expand};
+use lockstep_api::identity::{Values, default_pod_name, expand};
+use lockstep_api::stored::{Content, StoredSet};
 use lockstep_api::{Valid, label};
-use lockstep_core::model::Spec;
+use lockstep_core::model::{Role, Spec};
+use lockstep_core::number::Limits;
 use serde_json::json;
 
 use super::{Keeper, create};
 use crate::act::ActError;
 
+/// What a service selects besides the set: labels and their values.
+type Selector = BTreeMap<&'static str, String>;
+
 impl Keeper<'_> {
     /// Headless services, so that pods have stable names in DNS, ready or not: a leader waits for its workers.
     pub async fn services(&self, set: &Valid, spec: &Spec) -> Result<(), ActError> {
         let wanted = subdomains(set, spec);
-        let missing: Vec<String> = {
+        let missing: Vec<(String, Selector)> = {
             let desk = self.handle.desk();
-            wanted.into_iter().filter(|name| !desk.services.contains(name)).collect()
+            wanted.into_iter().filter(|(name, _)| !desk.services.contains(name)).collect()
         };
         let api: Api<Service> = self.api();
-        for name in missing {
+        for (name, mut selector) in missing {
+            selector.insert(label::SET, self.set().name.clone());
             let object = json!({
                 "metadata": {
                     "name": name,
                     "labels": {label::SET: self.set().name},
                     "ownerReferences": [self.set().owner_reference()],
                 },
-                "spec": {
-                    "clusterIP": "None",
-                    "publishNotReadyAddresses": true,
-                    "selector": {label::SET: self.set().name},
-                },
+                "spec": {"clusterIP": "None", "publishNotReadyAddresses": true, "selector": selector},
             });
             let doing = || format!("create service {name}");
             let object = serde_json::from_value(object)
@@ -50,29 +52,140 @@ impl Keeper<'_> {
     }
 }
 
-/// The subdomains that pods of the set have: the set's name, or what its identity template says.
-fn subdomains(set: &Valid, spec: &Spec) -> BTreeSet<String> {
-    let template = set.spec.identity.as_ref().and_then(|identity| identity.subdomain.as_deref());
-    let Some(template) = template else { return BTreeSet::from([set.metadata.name.clone()]) };
-    let mut names = BTreeSet::new();
-    // Surge groups are called by their names, too.
-    let surge = spec.strategy.limits(spec.replicas).surge;
-    let groups = if template.contains("{group}") { spec.replicas.saturating_add(surge) } else { 1 };
-    for group in 0..groups {
-        for role in &spec.roles {
-            let values = Values {
-                set: &set.metadata.name,
-                group,
-                role: role.name.as_str(),
-                instance: 0,
-                member: role.members.first().map(|member| member.name.as_str()).unwrap_or_default(),
-                pod: 0,
-                revision: role.revision.as_str(),
-                leader: "",
-                size: u64::from(role.pods()),
-            };
-            names.insert(expand(template, &values));
+/// The subdomains that pods of the set have, and which pods each is for.
+fn subdomains(set: &Valid, spec: &Spec) -> BTreeMap<String, Selector> {
+    let stored = StoredSet::of(set);
+    let mut names = BTreeMap::new();
+    for role in &spec.roles {
+        let content = stored.roles.get(&role.name).and_then(|role| role.content().ok());
+        let Some(content) = content else { continue };
+        for member in &role.members {
+            let template = content.identity_of(member.name.as_str()).subdomain;
+            match template.as_deref() {
+                Some("") => {}
+                Some(template) => {
+                    Level { set, spec, role, content: &content, template }.services(&mut names);
+                }
+                None => {
+                    names.insert(set.metadata.name.clone(), Selector::new());
+                }
+            }
         }
     }
     names
+}
+
+/// A template of subdomains, where it holds.
+struct Level<'a> {
+    set: &'a Valid,
+    spec: &'a Spec,
+    role: &'a Role,
+    content: &'a Content,
+    template: &'a str,
+}
+
+impl Level<'_> {
+    /// Whether the template tells these apart.
+    fn by(&self, placeholders: &[&str]) -> bool {
+        placeholders.iter().any(|name| self.template.contains(&format!("{{{name}}}")))
+    }
+
+    fn services(&self, names: &mut BTreeMap<String, Selector>) {
+        // What is there only while a rollout lasts is called by its name, too.
+        let surge = self.spec.strategy.limits(self.spec.replicas).surge;
+        let groups = self.spec.replicas.saturating_add(surge);
+        let surge = Limits::resolve(
+            self.role.strategy.max_unavailable,
+            self.role.strategy.max_surge,
+            self.role.replicas,
+        )
+        .surge;
+        let instances = self.role.replicas.saturating_add(surge);
+        for group in 0..if self.by(&["group", "leader", "gang"]) { groups } else { 1 } {
+            for instance in 0..if self.by(&["instance", "leader"]) { instances } else { 1 } {
+                let (name, selector) = self.service(group, instance);
+                names.insert(name, selector);
+            }
+        }
+    }
+
+    fn service(&self, group: u32, instance: u32) -> (String, Selector) {
+        let first = self.content.members.first().map(|member| member.name.as_str()).unwrap_or_default();
+        let mut values = Values {
+            set: &self.set.metadata.name,
+            group,
+            role: self.role.name.as_str(),
+            instance,
+            member: first,
+            pod: 0,
+            index: 0,
+            revision: self.role.revision.as_str(),
+            leader: "",
+            size: u64::from(self.role.pods()),
+            namespace: self.set.metadata.namespace.as_deref().unwrap_or_default(),
+            uid: "",
+            gang: "",
+        };
+        let pod_name = self.content.identity_of(first).pod_name;
+        let leader =
+            expand(pod_name.as_deref().unwrap_or_else(|| default_pod_name(self.content.size())), &values);
+        values.leader = &leader;
+        let mut selector = Selector::new();
+        let told = [
+            (label::GROUP, &["group", "leader"][..], group.to_string()),
+            (label::ROLE, &["role", "leader"], self.role.name.to_string()),
+            (label::INSTANCE, &["instance", "leader"], instance.to_string()),
+            (label::MEMBER, &["leader"], first.to_owned()),
+            (label::POD, &["leader"], "0".to_owned()),
+        ];
+        for (label, placeholders, value) in told {
+            if self.by(placeholders) {
+                selector.insert(label, value);
+            }
+        }
+        (expand(self.template, &values), selector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(identity: &str, role: &str) -> Vec<(String, Vec<String>)> {
+        let text = format!(
+            "{{apiVersion: lockstep.dev/v1alpha1, kind: LockstepSet, metadata: {{name: llama}}, spec: {{replicas: 2, \
+             {identity} roles: [{{name: prefill, replicas: 2, {role} members: [{{name: entry, template: &t {{spec: \
+             {{containers: [{{name: main, image: 'a:1'}}]}}}}}}, {{name: worker, template: *t}}]}}]}}}}"
+        );
+        let parsed = lockstep_api::parse(&text).unwrap();
+        let shown = |(label, value): (&str, String)| format!("{}={value}", label.rsplit('/').next().unwrap());
+        let services = subdomains(&parsed.set, &lockstep_api::lower(&parsed.set));
+        services.into_iter().map(|(name, it)| (name, it.into_iter().map(shown).collect())).collect()
+    }
+
+    #[test]
+    fn a_service_selects_what_its_template_tells_apart() {
+        let one = |name: &str, selector: &[&str]| {
+            (name.to_owned(), selector.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(names("", ""), [one("llama", &[])]);
+        assert_eq!(
+            names("identity: {subdomain: '{set}-{group}'},", ""),
+            [one("llama-0", &["group=0"]), one("llama-1", &["group=1"])]
+        );
+        assert_eq!(
+            names("", "identity: {subdomain: 's-{set}-{role}'},"),
+            [one("s-llama-prefill", &["role=prefill"])]
+        );
+        let entries = names(
+            "identity: {podName: '{set}-{group}-{role}-{instance}-{index}'},",
+            "identity: {subdomain: '{leader}'},",
+        );
+        assert_eq!(entries.len(), 4);
+        assert_eq!(
+            entries[1],
+            one("llama-0-prefill-1-0", &["group=0", "instance=1", "member=entry", "pod=0", "role=prefill"])
+        );
+        assert_eq!(names("identity: {subdomain: ''},", ""), []);
+    }
 }
