@@ -10,7 +10,7 @@ use crate::number::Limits;
 use crate::observe::{Aims, Seen, SeenRole, layout};
 use crate::restart;
 use crate::roll::{Held, Why};
-use crate::snapshot::{Memory, Snapshot};
+use crate::snapshot::{Instance, Memory, Pod, Snapshot};
 use crate::time::Time;
 use crate::unit::{At, STABLY, Standing, Unit, Wake};
 
@@ -108,7 +108,10 @@ impl Level<'_> {
         let outdated = |index: usize| {
             seen.values().any(|group| {
                 let desired = self.spec.roles[index].replicas;
-                group.roles[index].units.iter().any(|unit| unit.ordinal < desired && unit.outdated())
+                let outdated = |(unit, instance): (&Unit, &&Instance)| {
+                    unit.outdated() || (unit.at != At::Target && may_stay(instance))
+                };
+                group.roles[index].standing().take_while(|(unit, _)| unit.ordinal < desired).any(outdated)
             })
         };
         let changes = |(index, aim): (usize, &crate::observe::Aim)| {
@@ -135,9 +138,9 @@ impl Level<'_> {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
-            let mut beyond = units.iter().rev().take_while(|unit| unit.ordinal >= role.replicas);
+            let mut beyond = group.roles[index].standing().rev().take_while(|(u, _)| u.ordinal >= role.replicas);
             let by_hand = self.by_hand(role);
-            surging |= !by_hand && beyond.any(|unit| unit.ordinal < end && unit.updated());
+            surging |= !by_hand && beyond.any(|(unit, instance)| unit.ordinal < end && is_live(unit, instance));
             if kept {
                 continue;
             }
@@ -297,4 +300,13 @@ impl Level<'_> {
         };
         agree.then_some(place)
     }
+}
+
+/// Surge at the target that is there, for all we know: what was asked to go is live until somebody says it goes.
+fn is_live(unit: &Unit, instance: &Instance) -> bool {
+    unit.updated() || (unit.at == At::Target && may_stay(instance))
+}
+
+fn may_stay(instance: &Instance) -> bool {
+    instance.pods.iter().any(Pod::may_stay)
 }

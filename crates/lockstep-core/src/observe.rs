@@ -115,6 +115,11 @@ impl<'a> SeenRole<'a> {
         Some(self.instances[index])
     }
 
+    /// The facts of each instance, and the instance.
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = (&Unit, &&'a Instance)> {
+        self.units.iter().zip(&self.instances)
+    }
+
     /// The available instances, surge and excess included.
     pub fn available(&self) -> u32 {
         count(&self.units, |unit| unit.available)

@@ -114,7 +114,8 @@ pub struct Pod {
     /// The gang it was created in, within its group and incarnation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang: Option<GangKey>,
-    /// We created it and have not seen it yet.
+    /// We created it and have not seen it yet; or, if it is terminating, we asked for its end and nobody has
+    /// answered.
     #[serde(default, skip_serializing_if = "is_false")]
     pub in_flight: bool,
     /// How often its containers restarted.
@@ -126,6 +127,11 @@ impl Pod {
     /// Ready now, and not on its way out.
     pub fn is_ready(&self) -> bool {
         self.ready.is_some() && !self.terminating && !self.failed && !self.in_flight
+    }
+
+    /// We asked for its end and nobody has answered: it may be on its way out, and it may yet stay.
+    pub fn may_stay(&self) -> bool {
+        self.terminating && self.in_flight
     }
 
     /// Whether it was ready at some time.

@@ -423,3 +423,19 @@ fn the_last_role_of_recreated_groups_can_be_removed() {
     let without = Spec { roles: vec![role("p", 0, "A")], ..spec.clone() };
     assert_eq!(prove(Some(&spec), &without), Proof::Finishes);
 }
+
+#[test]
+fn a_surge_that_was_asked_to_go_is_live_until_somebody_answers() {
+    let spec = groups(2, RollingUpdate, 1, 0, vec![within(role("web", 1, "A"), 0, 1)]);
+    let mut desk = Desk::complete(&spec);
+    let last = |desk: &Desk| desk.deletes.last().is_some_and(|delete| delete.of.instance == 1);
+    let passes = desk.wish(&at(&spec, "B")).run_until(last);
+    assert_eq!(passes, "+1/web-1 | -1/web-0 | +1/web-0 | -1/web-1");
+    let asked = |desk: &mut Desk, in_flight: bool| {
+        desk.each(|_, _, _, pod| pod.in_flight = in_flight && pod.terminating);
+    };
+    asked(&mut desk, true);
+    assert_eq!(desk.plan(), "", "group 1 may still have its surge, so group 0 waits");
+    asked(&mut desk, false);
+    assert_eq!(desk.plan(), "+0/web-1", "what goes for certain holds nobody back");
+}

@@ -92,10 +92,15 @@ pub struct Known {
     pub owner: Option<Uid>,
     /// The watch has shown it; else we only know it from our own writes.
     shown: bool,
-    /// We asked for its deletion, and it has not been seen terminating yet.
-    deleting: bool,
     /// Its version, and whether it was ready, when it was last planned on.
     planned: (u64, bool),
+}
+
+impl Known {
+    /// We are about to create it, and nobody has seen it.
+    fn is_only_wished(&self) -> bool {
+        self.version == 0
+    }
 }
 
 impl View {
@@ -147,11 +152,12 @@ impl View {
             return false;
         }
         remember_times(&mut pod, same.map(|known| &known.pod), now);
-        let deleting = same.is_some_and(|known| known.deleting) && !pod.terminating;
+        let deleting = same.is_some_and(|known| known.pod.may_stay()) && !pod.terminating;
         pod.terminating |= deleting;
+        pod.in_flight = deleting;
         let shown = shown || same.is_some_and(|known| known.shown);
         let planned = same.map_or((0, false), |known| known.planned);
-        let known = Known { pod, version, owner, shown, deleting, planned };
+        let known = Known { pod, version, owner, shown, planned };
         let news = before.is_none_or(|before| before.pod != known.pod);
         if let Some(old) = before.map(|known| known.pod.uid.clone()) {
             self.uids.remove(&old);
@@ -193,7 +199,7 @@ impl View {
         let doubtful = self
             .pods
             .iter()
-            .filter(|(_, known)| !known.shown && !known.pod.in_flight && missing(known))
+            .filter(|(_, known)| !known.shown && !known.is_only_wished() && missing(known))
             .map(|(key, known)| (key.3.to_string(), known.pod.uid.clone()))
             .collect();
         for uid in &lost {
@@ -215,7 +221,7 @@ impl View {
         match self.pods.entry(Arc::new(key)) {
             Entry::Occupied(_) => false,
             Entry::Vacant(free) => {
-                let known = Known { pod, version: 0, owner, shown: false, deleting: false, planned };
+                let known = Known { pod, version: 0, owner, shown: false, planned };
                 free.insert(Box::new(known));
                 true
             }
@@ -256,7 +262,7 @@ impl View {
     /// Nothing came of a create.
     pub fn not_created(&mut self, place: &Place, member: &MemberName, index: u32, name: &str) {
         let key = (place.clone(), member.clone(), index, Arc::from(name));
-        if self.pods.get(&key).is_some_and(|known| known.pod.in_flight) {
+        if self.pods.get(&key).is_some_and(|known| known.is_only_wished()) {
             self.pods.remove(&key);
         }
     }
@@ -267,7 +273,7 @@ impl View {
             && !known.pod.terminating
         {
             known.pod.terminating = true;
-            known.deleting = true;
+            known.pod.in_flight = true;
         }
     }
 
@@ -288,10 +294,10 @@ impl View {
     /// Nothing came of a delete.
     pub fn not_deleted(&mut self, uid: &Uid) {
         if let Some(known) = self.known_mut(uid)
-            && known.deleting
+            && known.pod.may_stay()
         {
             known.pod.terminating = false;
-            known.deleting = false;
+            known.pod.in_flight = false;
         }
     }
 
@@ -352,6 +358,7 @@ mod tests {
     /// The pods, in words.
     fn shown(view: &View) -> Vec<String> {
         let word = |pod: &Pod| match () {
+            () if pod.may_stay() => "asked to go",
             () if pod.in_flight => "in flight",
             () if pod.terminating => "going",
             () if pod.ready.is_some() => "ready",
@@ -374,12 +381,28 @@ mod tests {
         view.see(&told("a", 5, false, false), false, at(1));
         assert_eq!(shown(&view), ["a there"]);
         view.deleting(&Uid::new("a"));
-        assert_eq!(shown(&view), ["a going"]);
+        assert_eq!(shown(&view), ["a asked to go"]);
         // The watch is behind: it shows the pod as it was before the delete.
         view.see(&told("a", 6, true, false), true, at(2));
-        assert_eq!(shown(&view), ["a going"]);
+        assert_eq!(shown(&view), ["a asked to go"]);
         view.not_deleted(&Uid::new("a"));
         assert_eq!(shown(&view), ["a ready"]);
+        // Asked again, and answered.
+        view.deleting(&Uid::new("a"));
+        view.see(&told("a", 7, true, true), false, at(3));
+        assert_eq!(shown(&view), ["a going"]);
+        view.not_deleted(&Uid::new("a"));
+        assert_eq!(shown(&view), ["a going"]);
+    }
+
+    #[test]
+    fn a_create_that_is_answered_late_does_not_take_a_pod_away_that_is_asked_to_go() {
+        let mut view = View::default();
+        creating(&mut view);
+        view.see(&told("a", 5, false, false), true, at(1));
+        view.deleting(&Uid::new("a"));
+        view.not_created(&place(), &"web".into(), 0, "llama-0-web-0");
+        assert_eq!(shown(&view), ["a asked to go"]);
     }
 
     #[test]
