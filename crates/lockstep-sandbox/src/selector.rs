@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::builtin::formats;
@@ -16,6 +18,24 @@ enum Test {
     Absent,
     Above(i64),
     Below(i64),
+    /// An operator nobody knows, or a bound that is no number: nothing fulfils it.
+    Never,
+}
+
+impl Test {
+    /// The test an operator of an expression stands for.
+    fn named(operator: &str, values: Vec<String>) -> Self {
+        let bound = || values.first().and_then(|bound| bound.parse().ok());
+        match operator {
+            "In" => Self::Is(values),
+            "NotIn" => Self::IsNot(values),
+            "Exists" => Self::Exists,
+            "DoesNotExist" => Self::Absent,
+            "Gt" => bound().map_or(Self::Never, Self::Above),
+            "Lt" => bound().map_or(Self::Never, Self::Below),
+            _ => Self::Never,
+        }
+    }
 }
 
 /// All of these must hold.
@@ -61,26 +81,45 @@ impl Selector {
     /// Reads a `LabelSelector` object. Nothing at all selects nothing; an empty one selects everything.
     pub fn of_object(selector: &Value) -> Option<Self> {
         let selector = selector.as_object()?;
-        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
-        let mut tests: Vec<(String, Test)> = labels
-            .map(|(key, value)| (key.clone(), Test::Is(vec![value.as_str().unwrap_or_default().to_owned()])))
-            .collect();
-        for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
-            let key = expression["key"].as_str()?.to_owned();
-            let values = || {
-                let values = expression["values"].as_array().into_iter().flatten();
-                values.filter_map(Value::as_str).map(str::to_owned).collect()
-            };
-            let test = match expression["operator"].as_str()? {
-                "In" => Test::Is(values()),
-                "NotIn" => Test::IsNot(values()),
-                "Exists" => Test::Exists,
-                "DoesNotExist" => Test::Absent,
-                _ => return None,
-            };
-            tests.push((key, test));
-        }
+        let part = |name: &str| selector.get(name).unwrap_or(&Value::Null);
+        let Self(mut tests) = Self::equal(part("matchLabels"));
+        tests.extend(Self::expressions(part("matchExpressions")).0);
         Some(Self(tests))
+    }
+
+    /// Each of these labels must have this value.
+    pub fn equal(labels: &Value) -> Self {
+        let labels = labels.as_object().into_iter().flatten();
+        let test = |value: &Value| Test::Is(vec![value.as_str().unwrap_or_default().to_owned()]);
+        Self(labels.map(|(key, value)| (key.clone(), test(value))).collect())
+    }
+
+    /// A list of key, operator and values.
+    pub fn expressions(expressions: &Value) -> Self {
+        let texts = |list: &Value| -> Vec<String> {
+            let values = list.as_array().into_iter().flatten();
+            values.map(|value| value.as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let test = |expression: &Value| {
+            let text = |key: &str| expression[key].as_str().unwrap_or_default();
+            (text("key").to_owned(), Test::named(text("operator"), texts(&expression["values"])))
+        };
+        Self(expressions.as_array().into_iter().flatten().map(test).collect())
+    }
+
+    /// Requires also this of a label.
+    pub fn add(&mut self, key: &str, operator: &str, value: &str) {
+        self.0.push((key.to_owned(), Test::named(operator, vec![value.to_owned()])));
+    }
+
+    /// It selects an object by its labels.
+    pub fn selects_object(&self, object: &Value) -> bool {
+        self.selects(&object["metadata"]["labels"])
+    }
+
+    /// It selects what has these labels.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.holds(|key| labels.get(key).map(String::as_str))
     }
 
     /// It selects what has these labels.
@@ -102,6 +141,7 @@ impl Selector {
                 Test::Absent => found.is_none(),
                 Test::Above(least) => number().is_some_and(|number| number > *least),
                 Test::Below(most) => number().is_some_and(|number| number < *most),
+                Test::Never => false,
             }
         })
     }
@@ -356,5 +396,37 @@ mod tests {
             |phase: &'static str| move |key: &str| Some(if key == "metadata.name" { "x" } else { phase });
         assert!(selector.holds(find("Running")) && !selector.holds(find("Failed")));
         assert!(Selector::of_fields("metadata.name").is_err());
+    }
+
+    #[test]
+    fn what_expressions_select() {
+        let labels = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("n".to_owned(), "7".to_owned())]);
+        for (expression, matches) in [
+            (json!({"key": "a", "operator": "In", "values": ["0", "1"]}), true),
+            (json!({"key": "a", "operator": "In", "values": ["0"]}), false),
+            (json!({"key": "b", "operator": "In", "values": ["0"]}), false),
+            (json!({"key": "a", "operator": "NotIn", "values": ["1"]}), false),
+            (json!({"key": "b", "operator": "NotIn", "values": ["1"]}), true),
+            (json!({"key": "a", "operator": "Exists"}), true),
+            (json!({"key": "b", "operator": "Exists"}), false),
+            (json!({"key": "b", "operator": "DoesNotExist"}), true),
+            (json!({"key": "a", "operator": "DoesNotExist"}), false),
+            (json!({"key": "n", "operator": "Gt", "values": ["6"]}), true),
+            (json!({"key": "n", "operator": "Gt", "values": ["7"]}), false),
+            (json!({"key": "n", "operator": "Lt", "values": ["8"]}), true),
+            (json!({"key": "n", "operator": "Lt", "values": ["x"]}), false),
+            (json!({"key": "b", "operator": "Lt", "values": ["8"]}), false),
+            (json!({"key": "a", "operator": "Like"}), false),
+        ] {
+            let selector =
+                Selector::of_object(&json!({"matchExpressions": [expression]})).expect("a selector");
+            assert_eq!(selector.matches(&labels), matches, "{expression}");
+        }
+        assert_eq!(Selector::of_object(&Value::Null), None);
+        let everything = Selector::of_object(&json!({})).expect("a selector");
+        assert!(everything.is_empty() && everything.matches(&labels));
+        let both =
+            json!({"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "b", "operator": "Exists"}]});
+        assert!(!Selector::of_object(&both).expect("a selector").matches(&labels));
     }
 }

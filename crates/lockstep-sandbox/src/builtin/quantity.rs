@@ -104,6 +104,11 @@ impl Quantity {
         self.nanos % ONE == 0
     }
 
+    /// How many billionths, the finest part there is.
+    pub fn billionths(&self) -> i128 {
+        self.nanos
+    }
+
     /// How many thousandths, rounded up.
     pub fn thousandths(&self) -> i128 {
         self.nanos.div_euclid(MILLI) + i128::from(self.nanos.rem_euclid(MILLI) != 0)

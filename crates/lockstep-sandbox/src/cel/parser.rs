@@ -337,7 +337,8 @@ const LEVELS: [&[(&str, Op)]; 5] = [
     &[("*", Op::Multiply), ("/", Op::Divide), ("%", Op::Remainder)],
 ];
 
-const RESERVED: [&str; 18] = [
+/// Words nobody may use as names.
+pub(super) const RESERVED: [&str; 18] = [
     "as",
     "break",
     "const",

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
+use super::parser::RESERVED;
 use super::value::{Result, Val};
 use crate::schema::{ListType, Schema, Values, parse_date, parse_date_time, parse_duration};
 
@@ -272,29 +273,10 @@ impl<'a> Object<'a> {
     }
 }
 
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+/// Words that are no names: those nobody may use, and those that are values.
+fn is_reserved(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null") || RESERVED.contains(&word)
+}
 
 const ESCAPES: [(&str, &str); 4] =
     [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
@@ -306,7 +288,7 @@ pub fn escape(name: &str) -> Option<String> {
     {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__"));
     }
     let mut out = String::new();
@@ -332,7 +314,7 @@ pub fn unescape(name: &str) -> Option<String> {
         return Some(name.to_owned());
     }
     let inner = name.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"));
-    if let Some(word) = inner.filter(|word| RESERVED.contains(word)) {
+    if let Some(word) = inner.filter(|word| is_reserved(word)) {
         return Some(word.to_owned());
     }
     let mut out = String::new();

@@ -13,6 +13,7 @@ mod deployment;
 mod digest;
 mod driver;
 mod due;
+mod failure;
 mod feed;
 mod namespaces;
 mod node;
@@ -21,7 +22,6 @@ mod quantity;
 mod read;
 mod replicaset;
 mod scheduler;
-mod selector;
 mod share;
 mod taints;
 #[cfg(test)]

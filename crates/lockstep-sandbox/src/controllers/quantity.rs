@@ -1,58 +1,9 @@
-//! Quantities, exactly: `1500m`, `2Gi`, `1e3`.
+//! Quantities in the units that are counted here.
+
+use crate::builtin::Quantity;
 
 /// One unit, in the smallest part a quantity can have.
 const ONE: i128 = 1_000_000_000;
-
-/// A quantity in billionths; what finer parts there are is rounded up, as a real server does it. None if it is no
-/// quantity.
-fn billionths(text: &str) -> Option<i128> {
-    let (negative, text) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return None;
-    }
-    let (base, power) = scale(suffix)?;
-    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let power = power - if base == 10 { i32::try_from(fraction.len()).ok()? } else { 0 };
-    let mut value = number.checked_mul(ONE)?;
-    let factor = i128::checked_pow(base, power.unsigned_abs());
-    // What does not fit is larger, or smaller, than anything there is.
-    value = if power >= 0 { value.checked_mul(factor?)? } else { factor.map_or(1, |by| up(value, by)) };
-    if base == 2 {
-        let tens = i128::checked_pow(10, u32::try_from(fraction.len()).ok()?)?;
-        value = up(value, tens);
-    }
-    Some(if negative { -value } else { value })
-}
-
-/// The base and the power a suffix stands for.
-fn scale(suffix: &str) -> Option<(i128, i32)> {
-    Some(match suffix {
-        "n" => (10, -9),
-        "u" => (10, -6),
-        "m" => (10, -3),
-        "" => (10, 0),
-        "k" => (10, 3),
-        "M" => (10, 6),
-        "G" => (10, 9),
-        "T" => (10, 12),
-        "P" => (10, 15),
-        "E" => (10, 18),
-        "Ki" => (2, 10),
-        "Mi" => (2, 20),
-        "Gi" => (2, 30),
-        "Ti" => (2, 40),
-        "Pi" => (2, 50),
-        "Ei" => (2, 60),
-        _ => (10, suffix.strip_prefix(['e', 'E'])?.parse().ok()?),
-    })
-}
 
 /// Divided, and rounded away from zero.
 fn up(value: i128, by: i128) -> i128 {
@@ -70,7 +21,7 @@ pub(super) fn units(text: &str) -> i64 {
 }
 
 fn rounded(text: &str, unit: i128) -> i64 {
-    let value = billionths(text).unwrap_or_default();
+    let value = Quantity::read(text).map_or(0, |quantity| quantity.billionths());
     let rounded = if value < 0 { -up(-value, unit) } else { up(value, unit) };
     i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
 }

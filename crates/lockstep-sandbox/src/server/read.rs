@@ -36,7 +36,7 @@ impl Choice {
     }
 
     pub fn chooses(&self, kind: &Kind, object: &Value) -> bool {
-        self.labels.selects(&object["metadata"]["labels"]) && self.chooses_by_fields(kind, object)
+        self.labels.selects_object(object) && self.chooses_by_fields(kind, object)
     }
 
     fn chooses_by_fields(&self, kind: &Kind, object: &Value) -> bool {

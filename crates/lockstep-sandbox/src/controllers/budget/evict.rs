@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{BUDGETS, allowance};
 use crate::controllers::read::{self, number, text};
-use crate::controllers::selector::Selector;
+use crate::selector::Selector;
 use crate::store::{Key, Store};
 
 /// So many evictions may wait to be seen at most.
@@ -65,8 +65,9 @@ pub fn may_evict(store: &Store, pod: &Value, now: Timestamp) -> Result<Permit, D
     if phase == "Pending" {
         return Ok(Permit { as_seen: true, price: None });
     }
-    let selects =
-        |budget: &Value| Selector::read(&budget["spec"]["selector"]).is_some_and(|one| one.selects(pod));
+    let selects = |budget: &Value| {
+        Selector::of_object(&budget["spec"]["selector"]).is_some_and(|one| one.selects_object(pod))
+    };
     let resource = Arc::from(BUDGETS);
     let mut budgets = store.list(&resource, Some(read::namespace(pod))).filter(|(_, budget)| selects(budget));
     let Some((key, budget)) = budgets.next() else {

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use super::due::Due;
 use super::feed::Feed;
 use super::read::{self, list, number, text};
-use super::selector::Selector;
 use super::wish::{Event, Turn, Wish};
 use super::{Controller, Kinds, conditions, key, share};
+use crate::selector::Selector;
 use crate::store::{Change, Key, Store};
 
 const BUDGETS: &str = "poddisruptionbudgets.policy";
@@ -105,9 +105,9 @@ impl Budgets {
             return;
         }
         for (key, budget) in store.list(&Arc::from(BUDGETS), Some(&change.key.namespace)) {
-            let Some(selector) = Selector::read(&budget["spec"]["selector"]) else { continue };
-            let before = change.before.as_ref().is_some_and(|before| selector.selects(before));
-            if !pod || before || selector.selects(&change.after) {
+            let Some(selector) = Selector::of_object(&budget["spec"]["selector"]) else { continue };
+            let before = change.before.as_ref().is_some_and(|before| selector.selects_object(before));
+            if !pod || before || selector.selects_object(&change.after) {
                 self.due.add(key.clone());
             }
         }
@@ -115,10 +115,10 @@ impl Budgets {
 
     fn sync(&mut self, store: &Store, budget_key: &Key, now: Timestamp, wishes: &mut Vec<Wish>) {
         let Some(budget) = store.get(budget_key) else { return };
-        let pods: Vec<&Arc<Value>> = match Selector::read(&budget["spec"]["selector"]) {
+        let pods: Vec<&Arc<Value>> = match Selector::of_object(&budget["spec"]["selector"]) {
             Some(selector) => {
                 let all = store.list(pods_resource(), Some(&budget_key.namespace)).map(|(_, pod)| pod);
-                all.filter(|pod| selector.selects(pod)).collect()
+                all.filter(|pod| selector.selects_object(pod)).collect()
             }
             None => Vec::new(),
         };

@@ -9,18 +9,19 @@ mod set;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::rollout::Rollout;
 use self::set::Set;
 use super::due::Due;
+use super::failure::Failure;
 use super::feed::Feed;
 use super::read::{self, list, text};
 use super::replicaset::{owner, with_owners};
-use super::selector::Selector;
 use super::wish::{Event, Turn, Wish};
 use super::{Controller, key};
+use crate::selector::Selector;
 use crate::store::{Change, Key, Store};
 
 const DEPLOYMENTS: &str = "deployments.apps";
@@ -34,15 +35,6 @@ pub struct Deployments {
     due: Due,
     failures: BTreeMap<Key, Failure>,
     now: Timestamp,
-}
-
-/// A ReplicaSet could not be created.
-#[derive(Debug, Default)]
-struct Failure {
-    why: String,
-    times: u32,
-    told: bool,
-    again: Timestamp,
 }
 
 fn pods() -> &'static Arc<str> {
@@ -75,11 +67,8 @@ impl Controller for Deployments {
         let Some(owner) = read::controller(object) else { return };
         let deployment = key(DEPLOYMENTS, namespace, text(&owner["name"]));
         let failure = self.failures.entry(deployment.clone()).or_default();
-        failure.why = format!("Failed to create new replica set {:?}: {why}", read::name(object));
-        failure.told = false;
-        failure.times = (failure.times + 1).min(10);
-        let wait = SignedDuration::from_secs(1 << (failure.times - 1));
-        failure.again = self.now.checked_add(wait).unwrap_or(self.now);
+        let why = format!("Failed to create new replica set {:?}: {why}", read::name(object));
+        failure.note(why, self.now);
         self.due.add(deployment);
     }
 }
@@ -138,7 +127,7 @@ impl Deployments {
             self.failures.remove(key);
             return;
         };
-        let Some(selector) = Selector::read(&deployment["spec"]["selector"]) else { return };
+        let Some(selector) = Selector::of_object(&deployment["spec"]["selector"]) else { return };
         if selector.is_empty() {
             wishes.extend(self.refuse_everything(key, deployment));
             return;
@@ -191,7 +180,7 @@ fn claim(
     let mut sets = Vec::new();
     let resource = Arc::from(SETS);
     for (set_key, set) in store.list(&resource, Some(&key.namespace)) {
-        let selected = selector.selects(set);
+        let selected = selector.selects_object(set);
         match read::controller(set) {
             Some(owner) if owner["uid"] == uid && selected => sets.push(Set::read(set_key, set)),
             Some(owner) if owner["uid"] == uid => {

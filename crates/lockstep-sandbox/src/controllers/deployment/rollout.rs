@@ -5,11 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::NAME;
 use super::conditions::Conditions;
 use super::report::PROGRESSING;
 use super::scale::Which;
 use super::set::{self, Set, Size};
-use super::{Failure, NAME};
+use crate::controllers::failure::Failure;
 use crate::controllers::read::{self, number};
 use crate::controllers::wish::{Event, Wish};
 use crate::store::{Key, Store};

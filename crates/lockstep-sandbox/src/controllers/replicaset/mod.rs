@@ -9,11 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::due::Due;
+use super::failure::Failure;
 use super::feed::Feed;
 use super::read::{self, list, number, text};
-use super::selector::Selector;
 use super::wish::{Event, Turn, Wish};
 use super::{Controller, digest, key};
+use crate::selector::Selector;
 use crate::store::{Change, Key, Store};
 
 const SETS: &str = "replicasets.apps";
@@ -35,15 +36,6 @@ pub struct ReplicaSets {
 
 /// Pods, with their keys.
 type Pods = Vec<(Key, Arc<Value>)>;
-
-/// Pods of a set could not be created.
-#[derive(Debug, Default)]
-struct Failure {
-    why: String,
-    times: u32,
-    told: bool,
-    again: Timestamp,
-}
 
 impl Controller for ReplicaSets {
     fn name(&self) -> &'static str {
@@ -71,11 +63,7 @@ impl Controller for ReplicaSets {
         let set = key(SETS, namespace, text(&owner["name"]));
         let failure = self.failures.entry(set.clone()).or_default();
         if failure.again <= self.now {
-            why.clone_into(&mut failure.why);
-            failure.told = false;
-            failure.times = (failure.times + 1).min(10);
-            let wait = SignedDuration::from_secs(1 << (failure.times - 1));
-            failure.again = self.now.checked_add(wait).unwrap_or(self.now);
+            failure.note(why.to_owned(), self.now);
         }
         self.due.add(set);
     }
@@ -136,8 +124,8 @@ impl ReplicaSets {
             Some(_) => {}
             None => {
                 for (key, set) in store.list(&Arc::from(SETS), Some(&pod_key.namespace)) {
-                    let selector = Selector::read(&set["spec"]["selector"]);
-                    if selector.is_some_and(|selector| selector.selects(pod)) {
+                    let selector = Selector::of_object(&set["spec"]["selector"]);
+                    if selector.is_some_and(|selector| selector.selects_object(pod)) {
                         self.due.add(key.clone());
                     }
                 }
@@ -177,11 +165,11 @@ impl ReplicaSets {
         set: &Value,
         wishes: &mut Vec<Wish>,
     ) -> Option<(Pods, i64)> {
-        let selector = Selector::read(&set["spec"]["selector"])?;
+        let selector = Selector::of_object(&set["spec"]["selector"])?;
         let mut active = Vec::new();
         let mut terminating = 0;
         for (key, pod) in self.pods_of(store, read::uid(set)) {
-            let selected = selector.selects(pod);
+            let selected = selector.selects_object(pod);
             if read::is_active(pod) && selected {
                 active.push((key.clone(), Arc::clone(pod)));
             } else if read::is_active(pod) {
@@ -193,7 +181,7 @@ impl ReplicaSets {
         if !read::is_deleting(set) {
             let orphans = self.pods_of(store, "").filter(|(key, _)| key.namespace == set_key.namespace);
             for (key, pod) in orphans.filter(|(_, pod)| read::is_active(pod)) {
-                if selector.selects(pod) {
+                if selector.selects_object(pod) {
                     wishes.push(adopt(key, pod, set));
                     active.push((key.clone(), Arc::clone(pod)));
                 }
@@ -276,7 +264,7 @@ impl ReplicaSets {
         let patience = number(&set["spec"]["minReadySeconds"]);
         let (mut labelled, mut ready, mut available) = (0, 0, 0);
         for (_, pod) in active {
-            labelled += i64::from(template.selects(pod));
+            labelled += i64::from(template.selects_object(pod));
             let Some(since) = ready_since(pod) else { continue };
             ready += 1;
             let from = since.checked_add(SignedDuration::from_secs(patience)).unwrap_or(since);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::controllers::read::{self, list, text};
-use crate::controllers::selector::Selector;
+use crate::selector::Selector;
 
 /// Labels, by key.
 pub(super) type Labels = BTreeMap<String, String>;
@@ -107,7 +107,7 @@ pub(super) struct Term {
 impl Term {
     /// Reads a term of a pod in this namespace, with these labels.
     pub(super) fn read(term: &Value, namespace: &str, labels: &Labels) -> Self {
-        let mut selector = Selector::read(&term["labelSelector"]);
+        let mut selector = Selector::of_object(&term["labelSelector"]);
         for (keys, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
             for key in list(&term[keys]).iter().map(text) {
                 if let Some((selector, value)) = selector.as_mut().zip(labels.get(key)) {
@@ -117,7 +117,7 @@ impl Term {
         }
         let mut namespaces: BTreeSet<String> =
             list(&term["namespaces"]).iter().map(|name| text(name).to_owned()).collect();
-        let namespace_selector = Selector::read(&term["namespaceSelector"]);
+        let namespace_selector = Selector::of_object(&term["namespaceSelector"]);
         if namespaces.is_empty() && namespace_selector.is_none() {
             namespaces.insert(namespace.to_owned());
         }

@@ -8,7 +8,7 @@ use super::affinity::Labels;
 use super::cluster::Cluster;
 use super::pod::Pod;
 use crate::controllers::read::{list, number, text};
-use crate::controllers::selector::Selector;
+use crate::selector::Selector;
 
 /// How unevenly pods may be spread.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Constraint {
     }
 
     fn read(constraint: &Value, labels: &Labels) -> Self {
-        let mut selector = Selector::read(&constraint["labelSelector"]);
+        let mut selector = Selector::of_object(&constraint["labelSelector"]);
         for key in list(&constraint["matchLabelKeys"]).iter().map(text) {
             if let Some((selector, value)) = selector.as_mut().zip(labels.get(key)) {
                 selector.add(key, "In", value);
