@@ -10,13 +10,8 @@ use crate::kinds::{Kind, Subresource, resource_of};
 use crate::path::GroupVersion;
 use crate::shape::{Shape, Shapes};
 
-/// The kinds a definition adds, one for each version that is served.
-pub(super) fn kinds(definition: &Definition) -> Vec<Kind> {
-    let served = definition.versions.iter().filter(|version| version.served);
-    served.map(|version| kind(definition, version)).collect()
-}
-
-fn kind(definition: &Definition, version: &Version) -> Kind {
+/// The kind a definition adds, in one of its versions.
+pub(super) fn kind(definition: &Definition, version: &Version) -> Kind {
     let names = &definition.names;
     let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     let (shape, shapes) = shapes(version);

@@ -28,18 +28,16 @@ impl Turn<'_> {
                 let object = self.create_by_update(target, object, writes)?;
                 return Ok(look.one(201, object, &self.server.catalogue, self.now));
             }
-            live => live?,
+            live => self.converted(&live?, &target.kind)?,
         };
         check_custom_kind(&object, &target.kind)?;
         object["kind"] = Value::from(&*target.kind.kind);
-        let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
         check_identity(target, &live, &object, writes.dry_run)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
-        let object = self.owned(target, &live, object, &managers);
+        let object = self.owned(target, &live, object, &managers)?;
         let stored = self.update(target, &live, object, writes, "UpdateOptions")?;
-        let stored = self.converted(&stored, &target.kind)?;
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
     }
 
@@ -132,18 +130,22 @@ impl Turn<'_> {
         dry_run: bool,
     ) -> Step<Arc<Value>> {
         let key = self.key(target, target.name.as_deref().unwrap_or_default());
-        object = self.in_storage_version(object, target)?;
-        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        let version = live["metadata"]["resourceVersion"].clone();
+        object["metadata"]["resourceVersion"] = version.clone();
         if owners::same_but_for_times(&object, live) {
-            let stored = self.server.store.get(&key).cloned();
-            return Ok(stored.unwrap_or_else(|| Arc::clone(live)));
+            object = Value::clone(live);
+        }
+        let mut stored = self.in_storage_version(object.clone(), &target.kind)?;
+        stored["metadata"]["resourceVersion"] = version.clone();
+        if self.server.store.get(&key).is_some_and(|stands| **stands == stored) {
+            return Ok(Arc::clone(live));
         }
         if is_finished(&object, target) && !dry_run {
             self.forget_kind(&key);
             self.server.store.remove(&key);
             return Ok(Arc::new(object));
         }
-        Ok(self.keep(key, object, dry_run))
+        self.keep_stored(target, key, stored, version, dry_run)
     }
 
     /// Stores a namespace whose keepers changed.

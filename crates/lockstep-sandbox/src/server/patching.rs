@@ -31,7 +31,6 @@ impl Turn<'_> {
     pub(super) fn patch(&mut self, target: &Target) -> Step<Response> {
         let look = Look::of(&target.kind, self.request)?;
         let (stored, created) = self.patch_object(target)?;
-        let stored = self.converted(&stored, &target.kind)?;
         let code = if created { 201 } else { 200 };
         Ok(look.one(code, stored, &self.server.catalogue, self.now))
     }
@@ -44,8 +43,7 @@ impl Turn<'_> {
             return self.apply(target, writes);
         }
         let patch = self.patch_body()?;
-        let live = self.stored(target)?;
-        let live = self.converted(&live, &target.kind)?;
+        let live = self.live(target)?;
         let mut object =
             self.patched(target, sort, &live, &patch, writes.fields == FieldValidation::Ignore)?;
         self.readable(target, &mut object, sort, &patch, writes.fields)?;
@@ -54,7 +52,7 @@ impl Turn<'_> {
         self.check_version(target, &live, &object)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
-        let object = self.owned(target, &live, object, &managers);
+        let object = self.owned(target, &live, object, &managers)?;
         let stored = self.update(target, &live, object, writes, "PatchOptions")?;
         Ok((stored, false))
     }

@@ -135,6 +135,7 @@ impl Turn<'_> {
         {
             return nowhere();
         }
+        self.warnings.extend(self.server.catalogue.deprecation(&kind));
         let target = Target { kind, namespace, name, subresource };
         match target.subresource.clone() {
             Some(part) => self.part(&target, &part),

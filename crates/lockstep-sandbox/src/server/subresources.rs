@@ -74,7 +74,7 @@ impl Turn<'_> {
             spec.remove("finalizers");
         }
         let managers = owners::of_update(&live, &kept);
-        let kept = self.owned(target, &live, kept, &managers);
+        let kept = self.owned(target, &live, kept, &managers)?;
         let stored = self.keep_finalized(target, &live, kept, writes.dry_run)?;
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
     }

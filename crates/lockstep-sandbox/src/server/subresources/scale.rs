@@ -23,8 +23,7 @@ impl Turn<'_> {
             "get" => None,
             _ => Some(Writes::read(&self.request.query, options)?),
         };
-        let live = self.stored(target)?;
-        let live = self.converted(&live, &target.kind)?;
+        let live = self.live(target)?;
         let now = shown(&live, &paths);
         let Some(writes) = writes else { return Ok(Response::new(200, Body::Made(now))) };
         let wished = match verb {
@@ -43,11 +42,11 @@ impl Turn<'_> {
             // None is written as nothing, and nobody owns nothing.
             (true, 0) => {
                 remove(&mut object, &paths.wished);
-                let mut bare = self.owned(target, &live, object, &managers);
+                let mut bare = self.owned(target, &live, object, &managers)?;
                 put(&mut bare, &paths.wished, Value::from(0));
                 bare
             }
-            _ => timeless(self.owned(target, &live, object, &managers)),
+            _ => timeless(self.owned(target, &live, object, &managers)?),
         };
         let whole = target.whole();
         let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
