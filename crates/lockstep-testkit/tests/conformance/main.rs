@@ -5,12 +5,17 @@
 #![allow(clippy::expect_used)]
 
 mod compare;
+mod ends;
 mod kinds;
 mod normal;
+mod parts;
 mod patches;
 mod play;
+mod reads;
 mod rng;
 mod sequence;
+mod writes;
+mod wrong;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
