@@ -134,16 +134,24 @@ fn nobodys() -> Fields {
     Fields::read(&kept).unwrap_or_default()
 }
 
+impl From<Vec<Entry>> for Managers {
+    fn from(entries: Vec<Entry>) -> Self {
+        Self(entries)
+    }
+}
+
 impl Managers {
     /// Reads `metadata.managedFields`.
     pub fn read(value: &Value) -> Result<Self, ManagersError> {
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| read(index, entry))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let mut all: Vec<Entry> = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.iter().enumerate() {
+            let entry = read(index, entry)?;
+            // Of two who are the same the last one counts.
+            all.retain(|before| !before.who.is(&entry.who));
+            all.push(entry);
+        }
+        Ok(Self(all))
     }
 
     /// Writes `metadata.managedFields`.

@@ -9,9 +9,6 @@ use super::walk::fields_of;
 use crate::fields::{Element, Fields};
 use crate::shape::{ListKind, Shape, Shapes};
 
-/// What is said if an object cannot be had in one of the versions.
-const WHY: &str = "failed to prune fields: ";
-
 /// The object without what its applier dropped: fields they owned the last time and nobody owns now.
 ///
 /// What they owned goes with all that lies below it, unless somebody owns something there; then it stays with that, and
@@ -29,26 +26,45 @@ pub fn prune<V: Versions>(
     if last.is_empty() {
         return Ok(merged);
     }
-    let Some(all) = versions.convert(&merged, last_version, WHY)? else { return Ok(merged) };
+    let Some(all) = versions.convert(
+        &merged,
+        last_version,
+        &why("failed to convert merged object to last applied version: "),
+    )?
+    else {
+        return Ok(merged);
+    };
     let last = named(last, all.shape, all.shapes);
     let mut kept = without(&all.object, &last, all.shape, all.shapes);
     // Those of the same version first: what they own may be needed to get to the others.
     let same = owned.remove(last_version).map(|owned| (last_version.to_owned(), owned));
     for (version, owned) in same.into_iter().chain(owned) {
-        let Some(whole) = versions.convert(&merged, &version, WHY)? else { continue };
-        let Some(bare) = versions.convert(&kept, &version, WHY)? else { continue };
+        let Some(whole) = versions.convert(&merged, &version, &back("merged", &version))? else { continue };
+        let Some(bare) = versions.convert(&kept, &version, &back("pruned", &version))? else { continue };
         let stays = of(&bare).union(&named(&owned, whole.shape, whole.shapes));
         kept = without(&whole.object, &of(&whole).difference(&stays), whole.shape, whole.shapes);
     }
-    let Some(kept) = versions.convert(&kept, last_version, WHY)? else { return Ok(merged) };
+    let Some(kept) = versions.convert(&kept, last_version, &why(DANGLING))? else { return Ok(merged) };
     let gone = of(&all).difference(&of(&kept)).intersection(&last);
     let pruned = without(&all.object, &gone, all.shape, all.shapes);
-    Ok(versions.convert(&pruned, version, WHY)?.map_or(pruned, |pruned| pruned.object))
+    Ok(versions.convert(&pruned, version, &why(""))?.map_or(pruned, |pruned| pruned.object))
+}
+
+const DANGLING: &str =
+    "failed add back dangling items: failed to convert pruned object to last applied version: ";
+
+/// What is said if an object cannot be had in one of the versions.
+fn why(words: &str) -> String {
+    format!("failed to prune fields: {words}")
+}
+
+fn back(what: &str, version: &str) -> String {
+    why(&format!("failed add back owned items: failed to convert {what} object at version {version}: "))
 }
 
 /// All fields of an object.
 fn of(versioned: &Versioned<'_>) -> Fields {
-    let Versioned { object, shape, shapes } = versioned;
+    let Versioned { object, shape, shapes, .. } = versioned;
     named(&fields_of(object, shape, shapes), shape, shapes)
 }
 

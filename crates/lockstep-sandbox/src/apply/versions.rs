@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Comparison, compare};
+use crate::fields::Fields;
 use crate::shape::{Shape, Shapes};
 
 /// The versions of a kind.
@@ -31,6 +32,8 @@ pub struct Versioned<'a> {
     pub shape: &'a Shape,
     /// The shapes that one names.
     pub shapes: &'a Shapes,
+    /// What the writer cannot write of it there, with all below.
+    pub reset: Fields,
 }
 
 /// What changed, as each version sees it.
@@ -64,7 +67,8 @@ impl<'a, V: Versions> Changes<'a, V> {
         let Some(new) = self.versions.convert(self.new, version, "failed to convert new object: ")? else {
             return Ok(None);
         };
-        Ok(Some(compare(&old.object, &new.object, new.shape, new.shapes)))
+        let compared = compare(&old.object, &new.object, new.shape, new.shapes);
+        Ok(Some(compared.without_all_below(&new.reset)))
     }
 }
 
@@ -88,7 +92,8 @@ pub(super) mod testing {
             _: &str,
         ) -> Result<Option<Versioned<'a>>, Infallible> {
             static NONE: LazyLock<Shapes> = LazyLock::new(Shapes::default);
-            Ok(Some(Versioned { object: object.clone(), shape: self.0, shapes: &NONE }))
+            let reset = Fields::default();
+            Ok(Some(Versioned { object: object.clone(), shape: self.0, shapes: &NONE, reset }))
         }
     }
 }

@@ -19,7 +19,7 @@ use super::{Step, Turn, catalogue};
 
 impl Turn<'_> {
     pub(super) fn replace(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
+        let look = Look::of(&target.kind, self.request)?.of_part(target);
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let mut object = self.object_of_body(&target.kind, writes.fields)?;
         self.check_name(target, &object)?;
@@ -53,10 +53,10 @@ impl Turn<'_> {
         if !uid.is_empty() {
             check_identity(target, &none, &object, writes.dry_run)?;
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
-        }
-        self.create_object(target, object, writes, Operation::Update)
+        let version =
+            object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
+        let created = self.create_object(target, object, writes, Operation::Update)?;
+        Ok(tried(created, version.filter(|_| writes.dry_run)))
     }
 
     /// The name of an object is the one of the path.
@@ -176,6 +176,14 @@ fn said_once(causes: Vec<Cause>) -> Vec<Cause> {
         }
     }
     said
+}
+
+/// A version that cannot be comes back from a trial.
+pub(super) fn tried(created: Arc<Value>, version: Option<Value>) -> Arc<Value> {
+    let Some(version) = version else { return created };
+    let mut tried = Value::clone(&created);
+    tried["metadata"]["resourceVersion"] = version;
+    Arc::new(tried)
 }
 
 /// Kinds that an update creates where there is nothing to update.

@@ -114,7 +114,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn get(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
+        let look = Look::of(&target.kind, self.request)?.of_part(target);
         let object = self.live(target)?;
         Ok(look.one(200, object, &self.server.catalogue, self.now))
     }
@@ -179,9 +179,13 @@ impl Turn<'_> {
         };
         let everything = self.all_converted(everything, kind)?;
         let place = |key: &Key| format!("{}/{}", key.namespace, key.name);
+        // One that is named is looked up, not looked for.
+        let one = choice.fields.only("metadata.name");
+        let one = one.filter(|_| namespace.is_some() || !kind.namespaced);
+        let named = |key: &Key| one.is_none_or(|one| *key.name == *one);
         let later = |key: &Key| after.as_ref().is_none_or(|after| place(key) > *after);
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        let mut left = everything.into_iter().filter(|(key, _)| later(key));
+        let mut left = everything.into_iter().filter(|(key, _)| named(key) && later(key));
         let taken: Vec<(Key, Arc<Value>)> =
             left.by_ref().filter(|(_, object)| choice.chooses(kind, object)).take(most).collect();
         // Whether any of the others is chosen is not known before they are asked for.

@@ -44,7 +44,7 @@ impl Turn<'_> {
             ("eviction", _) => self.evict(target),
             ("binding", _) => self.bind(target),
             ("finalize", _) => self.finalize(target),
-            (_, "get") => self.get(&target.whole()),
+            (_, "get") => self.get(target),
             (_, "update") => self.replace_part(target),
             (_, "patch") => self.patch(target),
             _ => Err(Refusal::method_not_allowed().into()),

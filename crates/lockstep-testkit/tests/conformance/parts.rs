@@ -24,6 +24,7 @@ impl Maker {
             0 => return Step::new("GET", path),
             1 | 2 => {
                 let mut step = Step::new("PUT", path);
+                self.in_version(kind, &mut patch);
                 step.content_type = JSON;
                 step.body = Body::Changed { of: format!("{}/{name}", kind.kind), patch };
                 step

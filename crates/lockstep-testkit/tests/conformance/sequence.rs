@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::{ALL, Kind};
+use crate::kinds::{ALL, GADGETS, Kind};
 use crate::rng::Rng;
 
 /// A body.
@@ -67,13 +67,19 @@ impl Step {
     }
 }
 
+/// From this seed on, sequences are about a kind with several versions.
+pub const VERSIONS: u64 = 1_000_000;
+
 /// The sequence of a seed, in a namespace.
 pub fn generate(seed: u64, space: &str) -> Sequence {
     let mut rng = Rng::new(seed);
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
     let first = vec![Step::new("POST", "/api/v1/namespaces").with(JSON, &namespace)];
     // Few kinds in a sequence, so that its requests meet each other.
-    let chosen: Vec<Kind> = (0..rng.of(&[1, 1, 2, 3])).map(|_| rng.of(ALL)).collect();
+    let chosen: Vec<Kind> = match seed < VERSIONS {
+        true => (0..rng.of(&[1, 1, 2, 3])).map(|_| rng.of(ALL)).collect(),
+        false => GADGETS.to_vec(),
+    };
     let mut maker = Maker { rng, space: space.to_owned() };
     let watches = chosen.iter().map(|kind| maker.watch(kind)).collect();
     let length = 4 + maker.rng.below(16);
@@ -113,7 +119,7 @@ impl Maker {
             "Deployment" => json!({"spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {
                 "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "x"}]}}}}),
             "PodDisruptionBudget" => json!({"spec": {"maxUnavailable": 1}}),
-            "Widget" => json!({"spec": {"mode": "Slow"}}),
+            "Widget" | "Gadget" => json!({"spec": {"mode": "Slow"}}),
             _ => json!({}),
         };
         for (key, value) in parts.as_object().into_iter().flatten() {

@@ -45,6 +45,7 @@ impl Maker {
         let mut step = Step::new("PUT", self.path(kind, &name));
         step.content_type = JSON;
         let mut patch = self.change(kind);
+        self.in_version(kind, &mut patch);
         match self.rng.below(12) {
             0 => patch["metadata"]["resourceVersion"] = Value::Null,
             1 => patch["metadata"]["resourceVersion"] = json!(format!("$old{{{}/{name}}}", kind.kind)),
@@ -73,6 +74,13 @@ impl Maker {
             step.body = Body::Changed { of: format!("{}/{name}", kind.kind), patch };
         }
         self.written(step)
+    }
+
+    /// An object that was seen in one version is mostly written back in the one of the path.
+    pub(super) fn in_version(&mut self, kind: &Kind, patch: &mut Value) {
+        if kind.kind == "Gadget" && self.rng.percent(92) {
+            patch["apiVersion"] = json!(kind.version);
+        }
     }
 
     /// A change, as a merge patch.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::apply::{Managers, NotApplied, Operation, Versioned, Versions, Who, Writing};
+use crate::fields::Fields;
+use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::server::routes::Target;
@@ -44,6 +46,7 @@ pub(in crate::server) fn updated(
     before: &Managers,
     who: &Who,
 ) -> Step<Value> {
+    let as_it_was = live;
     let live = bare(live);
     strip(&mut object);
     if before.is_empty() && stands(&live) {
@@ -56,8 +59,8 @@ pub(in crate::server) fn updated(
         Writing { who, time: &time, shape: &target.kind.shape, shapes: &target.kind.shapes, reset: &reset };
     match before.update(&live, object.clone(), &writing, &InVersions { turn, target }) {
         Ok(outcome) => Ok(put(outcome.object, &outcome.managers)),
-        // Where it cannot be told who owns what, nobody does.
-        Err(Stop::No(_)) => Ok(object),
+        // Where it cannot be told who owns what now, it is left as it was.
+        Err(Stop::No(_)) => Ok(put(object, &managers(as_it_was))),
         Err(ask) => Err(ask),
     }
 }
@@ -93,6 +96,18 @@ struct InVersions<'a> {
     target: &'a Target,
 }
 
+impl InVersions<'_> {
+    /// What cannot be written in another version: whoever writes a status writes nothing else in any.
+    fn reset(&self, kind: &Arc<Kind>) -> Fields {
+        match self.target.subresource.as_deref() {
+            Some("status") if kind.subresource("status").is_some() => {
+                self.turn.reset_fields(&Target { kind: Arc::clone(kind), ..self.target.clone() })
+            }
+            _ => Fields::default(),
+        }
+    }
+}
+
 impl Versions for InVersions<'_> {
     type Error = Stop;
 
@@ -100,7 +115,8 @@ impl Versions for InVersions<'_> {
         let asked = &self.target.kind;
         if object.is_null() || object["apiVersion"] == to && asked.api_version() == to {
             let object = object.clone();
-            return Ok(Some(Versioned { object, shape: &asked.shape, shapes: &asked.shapes }));
+            let reset = self.turn.reset_fields(self.target);
+            return Ok(Some(Versioned { object, shape: &asked.shape, shapes: &asked.shapes, reset }));
         }
         let server = &*self.turn.server;
         let said = |words: String| Stop::No(Refusal::failure(format!("{why}{words}")));
@@ -116,7 +132,10 @@ impl Versions for InVersions<'_> {
         let Some(kind) = server.catalogue.in_version(asked, to) else { return Ok(None) };
         match typed::misfit(&object, kind) {
             Some(words) => Err(said(words)),
-            None => Ok(Some(Versioned { object, shape: &kind.shape, shapes: &kind.shapes })),
+            None => {
+                let reset = self.reset(kind);
+                Ok(Some(Versioned { object, shape: &kind.shape, shapes: &kind.shapes, reset }))
+            }
         }
     }
 }
