@@ -201,6 +201,21 @@ fn subresource(of: &GroupVersion, part: &Value) -> Subresource {
     }
 }
 
+/// The kind that is read and written where a kind is scaled.
+pub fn scale(of: &Kind) -> Kind {
+    let schema: Arc<str> = Arc::from("io.k8s.api.autoscaling.v1.Scale");
+    Kind {
+        of: GroupVersion { group: "autoscaling".to_owned(), version: "v1".to_owned() },
+        kind: Arc::from("Scale"),
+        list_kind: Arc::from(""),
+        subresources: Vec::new(),
+        shape: Shape::Named(Arc::clone(&schema)),
+        shapes: built_in_shapes(),
+        schema: Some(schema),
+        ..of.clone()
+    }
+}
+
 /// `pods`, `deployments.apps`.
 pub fn resource_of(plural: &str, group: &str) -> Arc<str> {
     if group.is_empty() { Arc::from(plural) } else { Arc::from(format!("{plural}.{group}")) }

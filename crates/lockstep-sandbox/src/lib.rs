@@ -16,6 +16,7 @@ pub mod kinds;
 pub mod patch;
 pub mod path;
 pub mod protobuf;
+pub mod rank;
 pub mod refusal;
 pub mod request;
 pub mod schema;

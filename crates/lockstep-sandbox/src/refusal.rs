@@ -255,8 +255,13 @@ impl Refusal {
 
     /// The object is wrong. `about` names its kind.
     pub fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
-        let lines: Vec<String> =
-            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let mut lines: Vec<String> = Vec::with_capacity(causes.len());
+        for line in causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)) {
+            // What is wrong for two reasons is said once.
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         let what = match lines.as_slice() {
             [only] => only.clone(),
             several => format!("[{}]", several.join(", ")),

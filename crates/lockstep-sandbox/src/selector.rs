@@ -165,6 +165,14 @@ impl Selector {
         tests.collect::<Result<_, _>>().map(Self)
     }
 
+    /// The only value that something may have.
+    pub fn only(&self, key: &str) -> Option<&str> {
+        self.0.iter().find_map(|(asked, test)| match test {
+            Test::Is(values) if asked == key && values.len() == 1 => values.first().map(String::as_str),
+            _ => None,
+        })
+    }
+
     /// The keys that are asked for.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())

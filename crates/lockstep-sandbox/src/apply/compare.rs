@@ -27,6 +27,15 @@ impl Comparison {
         self.added.union(&self.modified)
     }
 
+    /// The same without some fields and all below them.
+    pub fn without_all_below(&self, fields: &Fields) -> Self {
+        Self {
+            added: self.added.without_all_below(fields),
+            modified: self.modified.without_all_below(fields),
+            removed: self.removed.without_all_below(fields),
+        }
+    }
+
     fn hang(&mut self, element: &Element, below: Self) {
         self.added.hang(element.clone(), below.added);
         self.modified.hang(element.clone(), below.modified);

@@ -1,9 +1,12 @@
 //! Who owns which fields: `metadata.managedFields`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::{Comparison, compare, fields_of, merge, prune};
+use super::versions::{Changes, Versions};
+use super::{compare, fields_of, merge, prune};
 use crate::fields::{Fields, FieldsError};
 use crate::shape::{Shape, Shapes};
 
@@ -36,6 +39,16 @@ pub struct Who {
     pub subresource: String,
     /// The version they speak.
     pub api_version: String,
+}
+
+impl Who {
+    /// It is the same writer. Whoever applies is, in whatever version; whoever writes otherwise is somebody else in
+    /// another one.
+    fn is(&self, other: &Self) -> bool {
+        let same = self.manager == other.manager && self.subresource == other.subresource;
+        let versions = self.operation == Operation::Apply || self.api_version == other.api_version;
+        same && self.operation == other.operation && versions
+    }
 }
 
 /// One entry.
@@ -83,7 +96,7 @@ pub enum ManagersError {
 
 /// All entries of an object, in the order of their first write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Managers(Vec<Entry>);
+pub struct Managers(pub(super) Vec<Entry>);
 
 /// What becomes of an object that somebody writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,8 +105,21 @@ pub struct Written {
     pub object: Value,
     /// Who owns what.
     pub managers: Managers,
-    /// What changed.
-    pub changed: Comparison,
+}
+
+/// Why nothing can be applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotApplied<E> {
+    /// Others own what would change.
+    Conflicts(Vec<Conflict>),
+    /// The object cannot be had in the version of somebody who owns fields of it.
+    Unconverted(E),
+}
+
+impl<E> From<E> for NotApplied<E> {
+    fn from(error: E) -> Self {
+        Self::Unconverted(error)
+    }
 }
 
 /// The fields that nobody owns: the API server keeps them.
@@ -108,16 +134,24 @@ fn nobodys() -> Fields {
     Fields::read(&kept).unwrap_or_default()
 }
 
+impl From<Vec<Entry>> for Managers {
+    fn from(entries: Vec<Entry>) -> Self {
+        Self(entries)
+    }
+}
+
 impl Managers {
     /// Reads `metadata.managedFields`.
     pub fn read(value: &Value) -> Result<Self, ManagersError> {
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        entries
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| read(index, entry))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let mut all: Vec<Entry> = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.iter().enumerate() {
+            let entry = read(index, entry)?;
+            // Of two who are the same the last one counts.
+            all.retain(|before| !before.who.is(&entry.who));
+            all.push(entry);
+        }
+        Ok(Self(all))
     }
 
     /// Writes `metadata.managedFields`.
@@ -140,98 +174,130 @@ impl Managers {
         &self.0
     }
 
-    fn of(&self, who: &Who) -> Option<&Fields> {
-        self.0.iter().find(|entry| entry.who == *who).map(|entry| &entry.fields)
+    fn of(&self, who: &Who) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.who.is(who))
     }
 
     /// Replaces what somebody owns. Nothing at all is no entry.
     fn set(&mut self, who: &Who, fields: Fields, time: &str) {
-        match self.0.iter().position(|entry| entry.who == *who) {
+        match self.0.iter().position(|entry| entry.who.is(who)) {
             Some(index) if fields.is_empty() => drop(self.0.remove(index)),
-            Some(index) if self.0[index].fields == fields => {}
+            Some(index) if self.0[index].fields == fields && self.0[index].who == *who => {}
             Some(index) => self.0[index] = Entry { who: who.clone(), time: time.to_owned(), fields },
             None if fields.is_empty() => {}
             None => self.0.push(Entry { who: who.clone(), time: time.to_owned(), fields }),
         }
     }
 
-    /// Takes fields away from everybody but one.
-    fn take_from_others(&mut self, who: &Who, fields: &Fields) {
-        for entry in self.0.iter_mut().filter(|entry| entry.who != *who) {
-            entry.fields = entry.fields.difference(fields);
+    /// Takes what changed away from everybody but one. Whoever spoke a version that is gone is forgotten.
+    fn take_from_others<V: Versions>(
+        &mut self,
+        who: &Who,
+        changes: &mut Changes<'_, V>,
+    ) -> Result<(), V::Error> {
+        let mut kept = Vec::with_capacity(self.0.len());
+        for mut entry in std::mem::take(&mut self.0) {
+            if !entry.who.is(who) {
+                let Some(changed) = changes.seen_in(&entry.who.api_version)? else { continue };
+                entry.fields = entry.fields.difference(&changed.set()).difference(&changed.removed);
+            }
+            kept.push(entry);
         }
-        self.0.retain(|entry| !entry.fields.is_empty());
+        kept.retain(|entry| !entry.fields.is_empty());
+        self.0 = kept;
+        Ok(())
     }
 
-    /// Which of these fields others own.
-    fn conflicts(&self, who: &Who, fields: &Fields) -> Vec<Conflict> {
-        let others = self.0.iter().filter(|entry| entry.who != *who);
-        let of_entry = |entry: &Entry| {
-            let common = entry.fields.intersection(fields);
-            let shown =
-                |path: &Vec<&crate::fields::Element>| path.iter().map(|e| e.shown()).collect::<String>();
-            let paths: Vec<String> = common.paths().iter().map(shown).collect();
-            paths
-                .into_iter()
-                .map(|field| Conflict { who: entry.who.clone(), time: entry.time.clone(), field })
-                .collect::<Vec<_>>()
-        };
-        others.flat_map(of_entry).collect()
+    /// Which of the fields that changed others own.
+    fn conflicts<V: Versions>(
+        &self,
+        who: &Who,
+        changes: &mut Changes<'_, V>,
+    ) -> Result<Vec<Conflict>, V::Error> {
+        let mut conflicts = Vec::new();
+        for entry in self.0.iter().filter(|entry| !entry.who.is(who)) {
+            let Some(changed) = changes.seen_in(&entry.who.api_version)? else { continue };
+            let common = entry.fields.intersection(&changed.set());
+            conflicts.extend(common.paths().iter().map(|path| Conflict {
+                who: entry.who.clone(),
+                time: entry.time.clone(),
+                field: path.iter().map(|element| element.shown()).collect(),
+            }));
+        }
+        Ok(conflicts)
     }
 
     /// Somebody applies. The conflicts, if others own what they would change and they do not insist.
-    pub fn apply(
+    pub fn apply<V: Versions>(
         &self,
         live: &Value,
         applied: &Value,
         write: &Writing<'_>,
+        versions: &V,
         force: bool,
-    ) -> Result<Written, Vec<Conflict>> {
+    ) -> Result<Written, NotApplied<V::Error>> {
         let Writing { who, time, shape, shapes, reset } = write;
-        let last = self.of(who).cloned().unwrap_or_default();
+        for entry in &self.0 {
+            versions.convert(live, &entry.who.api_version, "")?;
+        }
+        let last = self.of(who).map(|entry| (entry.fields.clone(), entry.who.api_version.clone()));
         let all = fields_of(applied, shape, shapes).without_all_below(reset);
         let named = all.difference(&nobodys());
         let mut managers = self.clone();
-        let before = self.0.iter().find(|entry| entry.who == **who).map(|entry| entry.time.clone());
+        let before = self.of(who).map(|entry| entry.time.clone());
         managers.set(who, named, &before.unwrap_or_default());
         // What nobody owns in the end still belongs to whoever names it while the object is put together.
-        let owned = managers.0.iter().fold(all, |all, entry| all.union(&entry.fields));
+        let mut owned = managers.by_version();
+        owned.entry(who.api_version.clone()).or_default().add(&all);
         let merged = merge(live, applied, shape, shapes);
-        let object = prune(&merged, &last, &owned, shape, shapes);
-        let compared = compare(live, &object, shape, shapes);
-        let changed = Comparison {
-            added: compared.added.without_all_below(reset),
-            modified: compared.modified.without_all_below(reset),
-            removed: compared.removed.without_all_below(reset),
+        let object = match last {
+            Some((last, version)) => prune(merged, (&last, &version), owned, &who.api_version, versions)?,
+            None => merged,
         };
-        let conflicts = managers.conflicts(who, &changed.set());
+        let compared = compare(live, &object, shape, shapes);
+        let mut changes =
+            Changes::new(versions, live, &object, &who.api_version, compared.without_all_below(reset));
+        let conflicts = managers.conflicts(who, &mut changes)?;
         if !conflicts.is_empty() && !force {
-            return Err(conflicts);
+            return Err(NotApplied::Conflicts(conflicts));
         }
-        managers.take_from_others(who, &changed.set());
-        managers.take_from_others(who, &changed.removed);
+        managers.take_from_others(who, &mut changes)?;
         // Whoever changes nothing is not said to have written at any time.
         if !compared.is_same()
-            && let Some(entry) = managers.0.iter_mut().find(|entry| entry.who == **who)
+            && let Some(entry) = managers.0.iter_mut().find(|entry| entry.who.is(who))
         {
             entry.time = (*time).to_owned();
         }
-        Ok(Written { object, managers, changed })
+        Ok(Written { object, managers })
+    }
+
+    /// What is owned, by the version it is owned in.
+    fn by_version(&self) -> BTreeMap<String, Fields> {
+        let mut owned: BTreeMap<String, Fields> = BTreeMap::new();
+        for entry in &self.0 {
+            owned.entry(entry.who.api_version.clone()).or_default().add(&entry.fields);
+        }
+        owned
     }
 
     /// Somebody writes in any other way: what they change is theirs.
-    pub fn update(&self, live: &Value, object: Value, write: &Writing<'_>) -> Written {
+    pub fn update<V: Versions>(
+        &self,
+        live: &Value,
+        object: Value,
+        write: &Writing<'_>,
+        versions: &V,
+    ) -> Result<Written, V::Error> {
         let Writing { who, time, shape, shapes, reset } = write;
-        let changed = compare(live, &object, shape, shapes);
-        let set = changed.set().without_all_below(reset);
-        let removed = changed.removed.without_all_below(reset);
+        let changed = compare(live, &object, shape, shapes).without_all_below(reset);
         let mut managers = self.clone();
-        managers.take_from_others(who, &set);
-        managers.take_from_others(who, &removed);
-        let before = managers.of(who).cloned().unwrap_or_default();
-        let theirs = before.union(&set).difference(&removed).difference(&nobodys());
+        let mut changes = Changes::new(versions, live, &object, &who.api_version, changed.clone());
+        managers.take_from_others(who, &mut changes)?;
+        let before = managers.of(who).map(|entry| entry.fields.clone()).unwrap_or_default();
+        let theirs = before.union(&changed.set()).difference(&changed.removed).difference(&nobodys());
         managers.set(who, theirs, time);
-        Written { object, managers, changed }
+        managers.cap();
+        Ok(Written { object, managers })
     }
 }
 
@@ -291,6 +357,7 @@ fn write(entry: &Entry) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apply::versions::testing::OneShape;
 
     struct Stage {
         live: Value,
@@ -311,16 +378,20 @@ mod tests {
                 shapes: &Shapes::default(),
                 reset: &Fields::default(),
             };
+            let versions = OneShape(&shape);
             let written = match operation {
-                Operation::Apply => self.managers.apply(&self.live, &object, &writing, force),
-                Operation::Update => Ok(self.managers.update(&self.live, object, &writing)),
+                Operation::Apply => self.managers.apply(&self.live, &object, &writing, &versions, force),
+                Operation::Update => {
+                    let Ok(written) = self.managers.update(&self.live, object, &writing, &versions);
+                    Ok(written)
+                }
             };
             match written {
                 Ok(written) => {
                     (self.live, self.managers) = (written.object, written.managers);
                     Vec::new()
                 }
-                Err(conflicts) => conflicts
+                Err(NotApplied::Conflicts(conflicts)) => conflicts
                     .into_iter()
                     .map(|conflict| format!("{} {}", conflict.who.manager, conflict.field))
                     .collect(),

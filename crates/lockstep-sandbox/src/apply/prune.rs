@@ -1,7 +1,10 @@
 //! What goes when somebody applies an object without fields they applied before.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
+use super::versions::{Versioned, Versions};
 use super::walk::fields_of;
 use crate::fields::{Element, Fields};
 use crate::shape::{ListKind, Shape, Shapes};
@@ -9,16 +12,60 @@ use crate::shape::{ListKind, Shape, Shapes};
 /// The object without what its applier dropped: fields they owned the last time and nobody owns now.
 ///
 /// What they owned goes with all that lies below it, unless somebody owns something there; then it stays with that, and
-/// with what nobody ever owned.
-pub fn prune(value: &Value, last: &Fields, owned: &Fields, shape: &Shape, shapes: &Shapes) -> Value {
+/// with what nobody ever owned. Everybody's fields are looked for in the version they wrote in: `last` is what was
+/// applied the last time and in which version, `owned` is what is owned in each version, and `version` is the one the
+/// object is in.
+pub fn prune<V: Versions>(
+    merged: Value,
+    last: (&Fields, &str),
+    mut owned: BTreeMap<String, Fields>,
+    version: &str,
+    versions: &V,
+) -> Result<Value, V::Error> {
+    let (last, last_version) = last;
     if last.is_empty() {
-        return value.clone();
+        return Ok(merged);
     }
-    let of = |value: &Value| named(&fields_of(value, shape, shapes), shape, shapes);
-    let (last, owned, all) = (named(last, shape, shapes), named(owned, shape, shapes), of(value));
-    let bare = without(value, &last, shape, shapes);
-    let kept = without(value, &all.difference(&of(&bare).union(&owned)), shape, shapes);
-    without(value, &all.difference(&of(&kept)).intersection(&last), shape, shapes)
+    let Some(all) = versions.convert(
+        &merged,
+        last_version,
+        &why("failed to convert merged object to last applied version: "),
+    )?
+    else {
+        return Ok(merged);
+    };
+    let last = named(last, all.shape, all.shapes);
+    let mut kept = without(&all.object, &last, all.shape, all.shapes);
+    // Those of the same version first: what they own may be needed to get to the others.
+    let same = owned.remove(last_version).map(|owned| (last_version.to_owned(), owned));
+    for (version, owned) in same.into_iter().chain(owned) {
+        let Some(whole) = versions.convert(&merged, &version, &back("merged", &version))? else { continue };
+        let Some(bare) = versions.convert(&kept, &version, &back("pruned", &version))? else { continue };
+        let stays = of(&bare).union(&named(&owned, whole.shape, whole.shapes));
+        kept = without(&whole.object, &of(&whole).difference(&stays), whole.shape, whole.shapes);
+    }
+    let Some(kept) = versions.convert(&kept, last_version, &why(DANGLING))? else { return Ok(merged) };
+    let gone = of(&all).difference(&of(&kept)).intersection(&last);
+    let pruned = without(&all.object, &gone, all.shape, all.shapes);
+    Ok(versions.convert(&pruned, version, &why(""))?.map_or(pruned, |pruned| pruned.object))
+}
+
+const DANGLING: &str =
+    "failed add back dangling items: failed to convert pruned object to last applied version: ";
+
+/// What is said if an object cannot be had in one of the versions.
+fn why(words: &str) -> String {
+    format!("failed to prune fields: {words}")
+}
+
+fn back(what: &str, version: &str) -> String {
+    why(&format!("failed add back owned items: failed to convert {what} object at version {version}: "))
+}
+
+/// All fields of an object.
+fn of(versioned: &Versioned<'_>) -> Fields {
+    let Versioned { object, shape, shapes, .. } = versioned;
+    named(&fields_of(object, shape, shapes), shape, shapes)
 }
 
 /// The set with every field of a structure below which something belongs to it.
@@ -95,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::apply::fields_of;
+    use crate::apply::versions::testing::OneShape;
 
     fn shape() -> Shape {
         Shape::read(&json!({"type": "object", "properties": {
@@ -111,7 +158,9 @@ mod tests {
         let (shape, shapes) = (shape(), Shapes::default());
         let of = |value: &Value| fields_of(value, &shape, &shapes);
         let owned = owned.iter().fold(Fields::default(), |all, value| all.union(&of(value)));
-        prune(&merged, &of(&last), &owned, &shape, &shapes)
+        let owned = BTreeMap::from([("v1".to_owned(), owned)]);
+        let Ok(pruned) = prune(merged, (&of(&last), "v1"), owned, "v1", &OneShape(&shape));
+        pruned
     }
 
     #[test]

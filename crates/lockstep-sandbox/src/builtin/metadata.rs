@@ -79,6 +79,15 @@ pub fn validate_common_update(new: &Value, old: &Value, namespaced: bool, causes
     validate_metadata_update(new, old, causes);
 }
 
+/// What is wrong with the `labels` or `annotations` of metadata.
+pub fn validate_marks(field: &str, marks: &Value, causes: &mut Causes) {
+    let here = At::new("metadata");
+    match field {
+        "labels" => labels(marks, &here.child("labels"), causes),
+        _ => annotations(marks, &here.child("annotation"), causes),
+    }
+}
+
 /// What is wrong with labels.
 pub(super) fn labels(labels: &Value, here: &At, causes: &mut Causes) {
     for (key, value) in labels.as_object().into_iter().flatten() {

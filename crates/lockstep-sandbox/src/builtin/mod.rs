@@ -29,7 +29,7 @@ pub use causes::{At, Causes, quoted};
 pub use event::{as_core_event, as_new_event};
 pub use formats::NameRule;
 pub use manners::{Manners, grace_period, manners};
-pub use metadata::{validate_common_update, validate_metadata, validate_metadata_update};
+pub use metadata::{validate_common_update, validate_marks, validate_metadata, validate_metadata_update};
 pub use prepare::keep_metadata;
 pub use quantity::{Quantity, QuantityError};
 pub use select::{UnknownField, check_field, selectable};

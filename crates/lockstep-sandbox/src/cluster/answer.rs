@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use jiff::Timestamp;
 
 use crate::request::Request;
-use crate::server::{Answer, Told};
+use crate::server::{Answer, Call, Told};
 
 use super::Shared;
 
@@ -19,15 +19,18 @@ impl Shared {
         let mut told = Told::about(format!("{} {number}", self.first));
         loop {
             match self.handle(now, request, &told) {
-                Answer::Ask(call) => {
-                    let time = std::time::Duration::from_secs(call.timeout);
-                    let said = tokio::time::timeout(time, self.caller.call(&call)).await;
-                    let said = said.unwrap_or_else(|_| Err("context deadline exceeded".to_owned()));
-                    told.tell(&call, said);
-                }
+                Answer::Ask(call) => self.ask(&call, &mut told).await,
                 done => return done,
             }
         }
+    }
+
+    /// Carries a question to a webhook, and back what it says.
+    pub async fn ask(&self, call: &Call, told: &mut Told) {
+        let time = std::time::Duration::from_secs(call.timeout);
+        let said = tokio::time::timeout(time, self.caller.call(call)).await;
+        let said = said.unwrap_or_else(|_| Err("context deadline exceeded".to_owned()));
+        told.tell(call, said);
     }
 
     fn handle(&self, now: Timestamp, request: &Request, told: &Told) -> Answer {

@@ -86,10 +86,12 @@ impl InProcess {
         };
         Ok(match self.shared.respond(&request).await {
             Answer::Done(done) => response(&done),
-            Answer::Watch(watch) => {
+            Answer::Watch(mut watch) => {
+                let warnings = std::mem::take(&mut watch.warnings);
                 let events = stream::events(self.shared, *watch).map(Ok);
                 let mut response = Response::new(Answered::Events(Box::pin(events)));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                warn(response.headers_mut(), &warnings);
                 response
             }
             // It asks until it need not ask any more.
@@ -151,13 +153,17 @@ fn response(done: &server::Response) -> Response<Answered> {
     if let Some(seconds) = done.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    for warning in &done.warnings {
+    warn(headers, &done.warnings);
+    response
+}
+
+fn warn(headers: &mut HeaderMap, warnings: &[String]) {
+    for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
             headers.append(WARNING, value);
         }
     }
-    response
 }
 
 fn plain(code: StatusCode, text: &'static str) -> Response<Answered> {

@@ -9,7 +9,7 @@ use futures::Stream;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::server::Watch;
+use crate::server::{Told, Watch};
 
 use super::Shared;
 use super::tidings::Changes;
@@ -58,17 +58,23 @@ impl Watching {
                 return None;
             }
             self.changes.catch_up();
-            self.look();
+            self.look().await;
             if self.lines.is_empty() && !self.watch.is_ended() {
                 self.wait().await;
             }
         }
     }
 
-    fn look(&mut self) {
+    async fn look(&mut self) {
         let now = self.shared.now();
-        let events = self.watch.take(&self.shared.lock().server, now);
-        self.lines.extend(events.iter().map(line));
+        let mut told = Told::default();
+        loop {
+            let taken = self.watch.take(&self.shared.lock().server, now, &told);
+            match taken {
+                Ok(events) => return self.lines.extend(events.iter().map(line)),
+                Err(call) => self.shared.ask(&call, &mut told).await,
+            }
+        }
     }
 
     async fn wait(&mut self) {

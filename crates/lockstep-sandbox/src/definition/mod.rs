@@ -17,6 +17,7 @@ pub use self::names::Names;
 pub use self::openapi::{model_name, openapi, shape};
 pub use self::standing::status;
 pub use self::version::{Column, Scale, Version};
+use crate::rank::Rank;
 use crate::refusal::Cause;
 
 /// What a CustomResourceDefinition says.
@@ -32,6 +33,8 @@ pub struct Definition {
     pub versions: Vec<Version>,
     /// How objects get from one version to another; nothing if only the version itself changes.
     pub webhook: Option<Value>,
+    /// The revision it was written at.
+    pub revision: u64,
 }
 
 impl Definition {
@@ -58,6 +61,7 @@ impl Definition {
             names: Names::read(&spec["names"]),
             namespaced: spec["scope"] == "Namespaced",
             versions: list(spec, "versions").iter().map(Version::read).collect(),
+            revision: revision(crd),
             webhook: webhook.then(|| spec["conversion"]["webhook"].clone()),
         }
     }
@@ -70,6 +74,36 @@ impl Definition {
     /// A version by its name.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// A version by its name with the group: `example.io/v1`.
+    pub fn of_api_version(&self, api_version: &str) -> Option<&Version> {
+        let (group, version) = api_version.split_once('/')?;
+        self.version(version).filter(|_| group == self.group)
+    }
+
+    /// The version an object is in.
+    pub fn version_of(&self, object: &Value) -> Option<&Version> {
+        self.of_api_version(text(object, "apiVersion"))
+    }
+
+    /// A stored object is shown as it is: there is no other version, and it was written under this definition.
+    pub fn is_shown_as_stored(&self, stored: &Value) -> bool {
+        self.versions.len() == 1 && revision(stored) > self.revision
+    }
+
+    /// What whoever uses a version is warned of: its own words, or which other version is better.
+    pub fn deprecation(&self, name: &str) -> Option<String> {
+        let version = self.version(name).filter(|version| version.deprecated)?;
+        if let Some(words) = &version.deprecation_warning {
+            return Some(words.clone());
+        }
+        let (group, kind) = (&self.group, &self.names.kind);
+        let better = self.versions.iter().filter(|other| other.served && !other.deprecated);
+        let better = better.map(|other| &*other.name).max_by_key(|other| Rank::of(other));
+        let better = better.filter(|better| Rank::of(better) > Rank::of(name));
+        let instead = better.map(|better| format!("; use {group}/{better} {kind}")).unwrap_or_default();
+        Some(format!("{group}/{name} {kind} is deprecated{instead}"))
     }
 
     /// The version objects are stored in.
@@ -103,6 +137,11 @@ pub fn set_defaults(crd: &mut Value) {
         service.entry("port").or_insert_with(|| 443.into());
     }
     standing::prepare(crd);
+}
+
+/// The revision something was written at; the last of all for what is not written yet.
+fn revision(object: &Value) -> u64 {
+    text(&object["metadata"], "resourceVersion").parse().unwrap_or(u64::MAX)
 }
 
 /// A text; empty if there is none.

@@ -5,15 +5,14 @@ use serde_json::Value;
 use super::{Schema, Values};
 
 impl Schema {
-    /// Fills in defaults, and drops nulls where there may be none.
+    /// Fills in defaults.
     pub fn set_defaults(&self, object: &mut Value) {
-        self.drop_nulls(object);
         self.fill(object);
     }
 
     /// A null that may not be and has no default is taken for a field that was left out. Not so in a list, where
     /// dropping one would move the others.
-    fn drop_nulls(&self, value: &mut Value) {
+    pub fn drop_nulls(&self, value: &mut Value) {
         match value {
             Value::Object(map) => {
                 map.retain(|key, value| match self.field(key) {

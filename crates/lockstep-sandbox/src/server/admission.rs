@@ -1,6 +1,5 @@
 //! Admission webhooks: whom to ask about a write, what to ask, and what becomes of their answers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -12,55 +11,8 @@ use crate::selector::Selector;
 use crate::store::Key;
 
 use super::routes::Target;
+use super::told::{Call, Subject};
 use super::{Step, Stop, Turn};
-
-/// A question to a webhook.
-#[derive(Debug, Clone)]
-pub struct Call {
-    /// The same question has the same key.
-    pub key: String,
-    /// The webhook, as it is named in messages.
-    pub name: String,
-    /// `clientConfig` of the configuration: a URL, or a service, and whom to trust.
-    pub client: Value,
-    /// How many seconds it has.
-    pub timeout: u64,
-    /// What is sent: a review.
-    pub body: Value,
-}
-
-/// What is known about a request from elsewhere: what webhooks have said to it, by the key of the question (a review, or
-/// why there is none), and by what it can be told from all others.
-#[derive(Debug, Clone, Default)]
-pub struct Told {
-    said: BTreeMap<String, Result<Value, String>>,
-    occasion: String,
-}
-
-impl Told {
-    /// Nothing yet, about a request that has a number nobody else's has. What is made up for it (identities, names)
-    /// stays the same however often it is thought through.
-    pub fn about(occasion: String) -> Self {
-        Self { occasion, ..Self::default() }
-    }
-
-    /// Keeps an answer.
-    pub fn tell(&mut self, call: &Call, answer: Result<Value, String>) {
-        self.said.insert(call.key.clone(), answer);
-    }
-
-    fn of(&self, key: &str) -> Option<&Result<Value, String>> {
-        self.said.get(key)
-    }
-
-    /// What is made up for this request is made from this, or from the revision where it has no number.
-    pub(super) fn occasion(&self, revision: u64) -> String {
-        match self.occasion.as_str() {
-            "" => revision.to_string(),
-            numbered => numbered.to_owned(),
-        }
-    }
-}
 
 /// What is asked about.
 #[derive(Debug)]
@@ -135,8 +87,8 @@ impl Turn<'_> {
             let message = format!("admission webhook {name:?} does not support dry run");
             return Err(Refusal::bad_request(message).into());
         }
-        let call = self.call(sort, hook, question);
-        let answer = match self.told.of(&call.key) {
+        let (key, call) = self.call(sort, hook, question);
+        let answer = match self.told.of(&key) {
             None => return Err(Stop::Ask(Box::new(call))),
             Some(answer) => answer.clone().and_then(|review| readable(review, &call)),
         };
@@ -220,19 +172,20 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    fn call(&self, sort: Sort, hook: &Hook, question: &Question<'_>) -> Call {
+    fn call(&self, sort: Sort, hook: &Hook, question: &Question<'_>) -> (String, Call) {
         let mut request = self.review_request(question);
         let key = format!("{sort:?} {} {} {request}", hook.configuration, hook.name());
         request["uid"] = Value::from(super::create::identity(self.server.settings.seed, &key));
         let body =
             json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request});
-        Call {
-            key,
+        let call = Call {
+            about: Subject::Admission(key.clone()),
             name: hook.name().to_owned(),
             client: hook.spec["clientConfig"].clone(),
             timeout: hook.spec["timeoutSeconds"].as_u64().unwrap_or(10),
             body,
-        }
+        };
+        (key, call)
     }
 
     fn review_request(&self, question: &Question<'_>) -> Value {

@@ -15,12 +15,19 @@ use super::custom;
 /// Where definitions lie.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
+/// A definition, and its kind in each of its versions, served or not.
+#[derive(Debug, Clone)]
+struct Defined {
+    definition: Arc<Definition>,
+    versions: Vec<Arc<Kind>>,
+}
+
 /// All kinds.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     kinds: BTreeMap<(GroupVersion, Arc<str>), Arc<Kind>>,
     /// By the name of the definition.
-    defined: BTreeMap<String, Arc<Definition>>,
+    defined: BTreeMap<String, Defined>,
     /// How often kinds have come or gone.
     generation: u64,
 }
@@ -83,10 +90,22 @@ impl Catalogue {
         named.or_else(other).map(|found| (Arc::clone(&found.resource), found.namespaced))
     }
 
-    /// The kind behind a resource, in the version it is stored in.
+    /// The kind behind a resource, in the version it is stored in, or in any if that is not served.
     pub fn by_resource(&self, resource: &str) -> Option<Arc<Kind>> {
-        let mut found = self.all().filter(|kind| *kind.resource == *resource);
-        found.find(|kind| kind.of.version == kind.stored).cloned()
+        let found = self.all().filter(|kind| *kind.resource == *resource);
+        found.max_by_key(|kind| kind.of.version == kind.stored).cloned()
+    }
+
+    /// The same kind in another version (`apps/v1`), be it served or not.
+    pub fn in_version(&self, kind: &Kind, api_version: &str) -> Option<&Arc<Kind>> {
+        if kind.schema.is_none() {
+            let mut versions = self.defined.get(&*kind.resource)?.versions.iter();
+            return versions.find(|version| version.api_version() == api_version);
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let of = GroupVersion { group: group.to_owned(), version: version.to_owned() };
+        let found = self.kinds.get(&(of, Arc::clone(&kind.plural)));
+        found.filter(|found| found.resource == kind.resource)
     }
 
     /// Where an object lies.
@@ -110,7 +129,12 @@ impl Catalogue {
         if kind.schema.is_some() {
             return None;
         }
-        self.defined.get(&format!("{}.{}", kind.plural, kind.of.group))
+        self.defined.get(&*kind.resource).map(|defined| &defined.definition)
+    }
+
+    /// What whoever uses a version is warned of.
+    pub(crate) fn deprecation(&self, kind: &Kind) -> Option<String> {
+        self.custom_kind(kind)?.deprecation(&kind.of.version)
     }
 
     /// How often kinds have come or gone.
@@ -126,10 +150,14 @@ impl Catalogue {
             return;
         }
         let definition = Definition::read_sound(crd);
-        for kind in custom::kinds(&definition) {
-            self.kinds.insert((kind.of.clone(), Arc::clone(&kind.plural)), Arc::new(kind));
+        let versions: Vec<Arc<Kind>> =
+            definition.versions.iter().map(|version| Arc::new(custom::kind(&definition, version))).collect();
+        for (kind, version) in versions.iter().zip(&definition.versions) {
+            if version.served {
+                self.kinds.insert((kind.of.clone(), Arc::clone(&kind.plural)), Arc::clone(kind));
+            }
         }
-        self.defined.insert(name, Arc::new(definition));
+        self.defined.insert(name, Defined { definition: Arc::new(definition), versions });
     }
 
     /// Serves it no longer.

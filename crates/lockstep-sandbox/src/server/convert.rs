@@ -4,48 +4,187 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::definition::Definition;
 use crate::kinds::Kind;
+use crate::refusal::Refusal;
+use crate::store::Key;
 
 use super::routes::Target;
-use super::{Server, Step, Turn, events};
+use super::told::Told;
+use super::{Server, Step, Stop, Turn, catalogue, conversion, custom, events};
 
 impl Server {
-    /// An object of a custom kind in another of its versions. Without a webhook only the version itself is another.
-    pub(super) fn converted(&self, object: &Arc<Value>, to: &Kind) -> Step<Arc<Value>> {
-        Ok(renamed(object, &to.api_version()))
+    /// A stored object as a version of its kind shows it.
+    pub(super) fn shown_as(&self, stored: &Arc<Value>, kind: &Kind, told: &Told) -> Step<Arc<Value>> {
+        if &*kind.resource == "events" {
+            return Ok(events::converted(stored, &kind.api_version()));
+        }
+        match self.catalogue.custom_kind(kind) {
+            Some(definition) if !definition.is_shown_as_stored(stored) => {
+                let mut object = read(definition, stored);
+                let version = object["metadata"]["resourceVersion"].take();
+                object = self.in_version(definition, without_version(object), &kind.api_version(), told)?;
+                tidy(definition, &mut object);
+                object["metadata"]["resourceVersion"] = version;
+                Ok(Arc::new(object))
+            }
+            _ => Ok(Arc::clone(stored)),
+        }
     }
 
-    /// An object as a kind shows it.
-    pub(super) fn shown_as(&self, object: &Arc<Value>, kind: &Kind) -> Arc<Value> {
-        if &*kind.resource == "events" {
-            return events::converted(object, &kind.api_version());
+    /// Asks for all of these objects at once, if some have to be asked for.
+    pub(super) fn ask_for(&self, stored: &[&Arc<Value>], kind: &Kind, told: &Told) -> Step<()> {
+        let Some(definition) = self.catalogue.custom_kind(kind) else { return Ok(()) };
+        let Some(webhook) = &definition.webhook else { return Ok(()) };
+        let to = kind.api_version();
+        let others = stored.iter().filter(|object| object["apiVersion"] != to.as_str());
+        let objects = others.map(|object| without_version(read(definition, object)));
+        let unknown = |object: &Value| told.of(&conversion::key(object, &to)).is_none();
+        let unknown: Vec<Value> = objects.filter(unknown).collect();
+        if unknown.is_empty() {
+            return Ok(());
         }
-        renamed(object, &kind.api_version())
+        Err(asked(definition, webhook, unknown, &to))
+    }
+
+    /// An object of a custom kind in another version. Without a webhook only the version itself is another.
+    pub(super) fn in_version(
+        &self,
+        definition: &Definition,
+        mut object: Value,
+        to: &str,
+        told: &Told,
+    ) -> Step<Value> {
+        let from = object["apiVersion"].as_str().unwrap_or_default();
+        if from == to {
+            return Ok(object);
+        }
+        for (version, word) in [(to, "to"), (from, "from")] {
+            if definition.of_api_version(version).is_none() {
+                let why = format!("request to convert CR {word} an invalid group/version: {version}");
+                return Err(Refusal::failure(why).into());
+            }
+        }
+        let Some(webhook) = &definition.webhook else {
+            object["apiVersion"] = Value::from(to);
+            return Ok(object);
+        };
+        match told.of(&conversion::key(&object, to)) {
+            Some(Ok(found)) => Ok(found.clone()),
+            Some(Err(why)) => Err(Refusal::failure(why).into()),
+            None => Err(asked(definition, webhook, vec![object], to)),
+        }
+    }
+}
+
+fn asked(definition: &Definition, webhook: &Value, objects: Vec<Value>, to: &str) -> Stop {
+    match conversion::question(definition, webhook, objects, to) {
+        Some(call) => Stop::Ask(Box::new(call)),
+        None => Stop::No(Refusal::failure("no supported conversion review versions")),
+    }
+}
+
+/// A stored object as the definition reads it now, in the version it is stored in.
+fn read(definition: &Definition, stored: &Value) -> Value {
+    let mut object = stored.clone();
+    tidy(definition, &mut object);
+    if let Some(version) = definition.version_of(&object) {
+        version.schema.set_defaults(&mut object);
+    }
+    object
+}
+
+/// Drops what the version of an object does not know.
+fn tidy(definition: &Definition, object: &mut Value) {
+    if let Some(version) = definition.version_of(object) {
+        custom::prune(version, object);
+    }
+}
+
+/// Which state of an object it is, is not part of the object.
+fn without_version(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    object
+}
+
+impl Turn<'_> {
+    /// A stored object in the version that was asked for.
+    pub(super) fn converted(&self, stored: &Arc<Value>, to: &Kind) -> Step<Arc<Value>> {
+        self.server.shown_as(stored, to, self.told)
+    }
+
+    /// The object of a path, in the version that was asked for.
+    pub(super) fn live(&self, target: &Target) -> Step<Arc<Value>> {
+        self.converted(&self.stored(target)?, &target.kind)
+    }
+
+    /// An object as it is stored.
+    pub(super) fn in_storage_version(&self, object: Value, kind: &Kind) -> Step<Value> {
+        let Some(definition) = self.server.catalogue.custom_kind(kind) else { return Ok(object) };
+        let Some(storage) = definition.storage() else { return Ok(object) };
+        let storage = format!("{}/{}", definition.group, storage.name);
+        if object["apiVersion"] == storage.as_str() {
+            return Ok(object);
+        }
+        let mut object = self.server.in_version(definition, without_version(object), &storage, self.told)?;
+        tidy(definition, &mut object);
+        Ok(object)
+    }
+
+    /// Stores an object, unless it is a dry run. As whoever wrote it reads it again.
+    pub(super) fn keep_of(
+        &mut self,
+        target: &Target,
+        key: Key,
+        object: Value,
+        dry_run: bool,
+    ) -> Step<Arc<Value>> {
+        let version = object["metadata"]["resourceVersion"].clone();
+        let stored = self.in_storage_version(object, &target.kind)?;
+        self.keep_stored(target, key, stored, version, dry_run)
+    }
+
+    /// The same for an object that is in the version it is stored in.
+    pub(super) fn keep_stored(
+        &mut self,
+        target: &Target,
+        key: Key,
+        stored: Value,
+        version: Value,
+        dry_run: bool,
+    ) -> Step<Arc<Value>> {
+        if self.server.catalogue.custom_kind(&target.kind).is_none() {
+            let kept = self.keep(key, stored, dry_run);
+            return self.converted(&kept, &target.kind);
+        }
+        // Whoever has to be asked how it is read is asked before anything is stored.
+        let stored = Arc::new(without_version(stored));
+        let mut shown = Value::clone(&*self.converted(&stored, &target.kind)?);
+        let version = match dry_run {
+            true => version,
+            false => self.keep(key, Value::clone(&stored), false)["metadata"]["resourceVersion"].clone(),
+        };
+        if version.is_null() {
+            return Ok(Arc::new(without_version(shown)));
+        }
+        shown["metadata"]["resourceVersion"] = version;
+        Ok(Arc::new(shown))
     }
 }
 
 impl Turn<'_> {
-    /// An object as it is stored.
-    pub(super) fn in_storage_version(&self, object: Value, target: &Target) -> Step<Value> {
-        let kind = &target.kind;
-        if &*kind.resource == "events" || object["apiVersion"] == stored_as(kind).as_str() {
-            return Ok(object);
+    /// Stores an object as it is, unless it is a dry run.
+    pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
+        if dry_run {
+            return Arc::new(object);
         }
-        let mut object = object;
-        object["apiVersion"] = Value::from(stored_as(kind));
-        Ok(object)
+        let is_definition = *key.resource == *catalogue::DEFINITIONS;
+        let object = self.server.store.put(key, object);
+        if is_definition {
+            self.server.catalogue.define(&object);
+        }
+        object
     }
-}
-
-fn stored_as(kind: &Kind) -> String {
-    crate::path::GroupVersion { group: kind.of.group.clone(), version: kind.stored.clone() }.to_string()
-}
-
-fn renamed(object: &Arc<Value>, api_version: &str) -> Arc<Value> {
-    if object["apiVersion"] == api_version {
-        return Arc::clone(object);
-    }
-    let mut object = Value::clone(object);
-    object["apiVersion"] = Value::from(api_version);
-    Arc::new(object)
 }

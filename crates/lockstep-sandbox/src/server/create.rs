@@ -15,7 +15,7 @@ use super::admission::Question;
 use super::modify::owners;
 use super::render::{Look, Response};
 use super::routes::Target;
-use super::{Step, Turn, catalogue, written};
+use super::{Step, Turn, written};
 
 impl Turn<'_> {
     pub(super) fn create(&mut self, target: &Target) -> Step<Response> {
@@ -23,7 +23,6 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "CreateOptions")?;
         let object = self.object_of_body(&target.kind, writes.fields)?;
         let object = self.create_object(target, object, writes, Operation::Update)?;
-        let object = self.converted(&object, &target.kind)?;
         Ok(look.one(201, object, &self.server.catalogue, self.now))
     }
 
@@ -40,7 +39,7 @@ impl Turn<'_> {
         if operation == Operation::Update {
             let live = self.blank(target);
             let managers = owners::of_update(&live, &object);
-            object = self.owned(target, &live, object, &managers);
+            object = self.owned(target, &live, object, &managers)?;
         }
         self.check_namespace(target, &text(&object["metadata"]["name"]))?;
         self.admit(target, &mut object, None)?;
@@ -78,7 +77,7 @@ impl Turn<'_> {
         if self.server.store.get(&key).is_some() {
             return Err(self.taken(target, &key).into());
         }
-        Ok(self.keep(key, object, writes.dry_run))
+        self.keep_of(target, key, object, writes.dry_run)
     }
 
     /// The name is taken, be it by something that is about to go.
@@ -89,19 +88,6 @@ impl Turn<'_> {
             refusal.message = format!("object is being deleted: {}", refusal.message);
         }
         refusal
-    }
-
-    /// Stores an object, unless it is a dry run.
-    pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
-        if dry_run {
-            return Arc::new(object);
-        }
-        let is_definition = *key.resource == *catalogue::DEFINITIONS;
-        let object = self.server.store.put(key, object);
-        if is_definition {
-            self.server.catalogue.define(&object);
-        }
-        object
     }
 
     /// An object of a kind before anybody wrote anything.
@@ -185,7 +171,13 @@ impl Turn<'_> {
     }
 
     /// An object with who owns what of it, after somebody wrote it in any way but apply.
-    pub(super) fn owned(&self, target: &Target, live: &Value, object: Value, managers: &Managers) -> Value {
+    pub(super) fn owned(
+        &self,
+        target: &Target,
+        live: &Value,
+        object: Value,
+        managers: &Managers,
+    ) -> Step<Value> {
         let who = owners::who(self.request, target, Operation::Update);
         owners::updated(self, target, live, object, managers, &who)
     }

@@ -10,13 +10,8 @@ use crate::kinds::{Kind, Subresource, resource_of};
 use crate::path::GroupVersion;
 use crate::shape::{Shape, Shapes};
 
-/// The kinds a definition adds, one for each version that is served.
-pub(super) fn kinds(definition: &Definition) -> Vec<Kind> {
-    let served = definition.versions.iter().filter(|version| version.served);
-    served.map(|version| kind(definition, version)).collect()
-}
-
-fn kind(definition: &Definition, version: &Version) -> Kind {
+/// The kind a definition adds, in one of its versions.
+pub(super) fn kind(definition: &Definition, version: &Version) -> Kind {
     let names = &definition.names;
     let verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     let (shape, shapes) = shapes(version);
@@ -77,10 +72,17 @@ pub(super) fn columns(version: &Version) -> Vec<Value> {
     version.columns.iter().map(column).collect()
 }
 
-/// Drops what nobody described. Metadata is every object's own.
+/// Where a scale finds its numbers, as it was written.
+pub(super) fn scale(version: &Version) -> Value {
+    let Some(scale) = &version.scale else { return json!({}) };
+    json!({"specReplicasPath": scale.spec_replicas, "statusReplicasPath": scale.status_replicas})
+}
+
+/// Drops what nobody described, and nulls where there may be none. Metadata is every object's own.
 pub(super) fn prune(version: &Version, object: &mut Value) -> Vec<String> {
     let metadata = object.get("metadata").cloned();
     let dropped = version.schema.prune(object);
+    version.schema.drop_nulls(object);
     if let (Some(metadata), Some(object)) = (metadata, object.as_object_mut()) {
         object.insert("metadata".to_owned(), metadata);
     }

@@ -8,6 +8,7 @@ use crate::protobuf;
 use crate::refusal::{About, Cause, Refusal};
 use crate::request::{FieldValidation, Method, Request};
 
+use super::create::text;
 use super::{Step, Turn};
 
 const ACCEPTED: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
@@ -98,12 +99,19 @@ impl Turn<'_> {
     /// The object of a body. What it does not say about itself, the path says.
     pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
         let mut object = value(self.request, &kind.kind)?;
-        self.check_kind(&object, kind, fields)?;
         let duplicates = match self.request.media_type() {
             "" | "application/json" => decoding::duplicate_fields(&self.request.body),
             "application/yaml" => duplicate_in_yaml(&self.request.body),
             _ => Vec::new(),
         };
+        let other = text(&object["apiVersion"]);
+        let other = self.server.catalogue.in_version(kind, &other).filter(|other| other.of != kind.of);
+        if let Some(other) = other.filter(|_| kind.schema.is_none() && object["kind"] == *kind.kind).cloned()
+        {
+            // It is read as what it says it is before anybody says that it should be something else.
+            self.known_fields(&mut object, &other, fields, duplicates.clone())?;
+        }
+        self.check_kind(&object, kind, fields)?;
         self.known_fields(&mut object, kind, fields, duplicates)?;
         if self.request.method == Method::Post {
             check_custom_kind(&object, kind)?;

@@ -35,9 +35,9 @@ impl Turn<'_> {
     pub(super) fn delete(&mut self, target: &Target) -> Step<Response> {
         let look = Look::of(&target.kind, self.request)?;
         let options = self.delete_options()?;
-        let live = self.stored(target)?;
+        let live = self.live(target)?;
         let gone = self.delete_object(target, &live, &options)?;
-        let object = self.converted(gone.object(), &target.kind)?;
+        let object = Arc::clone(gone.object());
         let shown = matches!(gone, Gone::Later(_)) || SHOWN.contains(&&*target.kind.kind);
         if shown {
             let later = options.cascade && matches!(gone, Gone::Later(_));
@@ -61,14 +61,14 @@ impl Turn<'_> {
         let choice = Choice::read(&target.kind, &self.server.catalogue, &self.request.query)?;
         let revision = self.server.store.revision();
         let mut gone = Vec::new();
-        for (key, object) in self.chosen(target, &choice) {
+        for (key, object) in self.chosen(target, &choice)? {
             let one = Target {
                 name: Some(key.name.to_string()),
                 namespace: target.kind.namespaced.then(|| key.namespace.to_string()),
                 ..target.clone()
             };
             self.delete_object(&one, &object, &options)?;
-            gone.push(self.converted(&object, &target.kind)?);
+            gone.push(object);
         }
         let metadata = list_metadata(&target.kind, revision, look.is_plain());
         Ok(look.list(gone, metadata, &self.server.catalogue, self.now))
@@ -161,7 +161,7 @@ impl Turn<'_> {
             if is_graceful(target) {
                 // What could have had time is marked first, even if it has none.
                 mark(&mut object, self.now, 0);
-                object = Value::clone(&*self.keep(key.clone(), object, options.dry_run));
+                object = Value::clone(&*self.keep_of(target, key.clone(), object, options.dry_run)?);
             }
             return Ok(self.remove(&key, object, options.dry_run));
         }
@@ -173,8 +173,7 @@ impl Turn<'_> {
             mark(&mut object, self.now, grace);
         }
         set_finalizers(&mut object, finalizers);
-        let kept = self.keep(key, object, options.dry_run);
-        Ok(Gone::Later(kept))
+        Ok(Gone::Later(self.keep_of(target, key, object, options.dry_run)?))
     }
 
     /// A second deletion can only hurry the first.
@@ -211,7 +210,7 @@ impl Turn<'_> {
         if !held && grace == 0 {
             // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
             let last = match is_graceful(target) && object != **live {
-                true => Value::clone(&*self.keep(key.clone(), object, options.dry_run)),
+                true => Value::clone(&*self.keep_of(target, key.clone(), object, options.dry_run)?),
                 false => Value::clone(live),
             };
             return Ok(self.remove(key, last, options.dry_run));
@@ -219,7 +218,7 @@ impl Turn<'_> {
         if object == **live {
             return Ok(Gone::Later(Arc::clone(live)));
         }
-        Ok(Gone::Later(self.keep(key.clone(), object, options.dry_run)))
+        Ok(Gone::Later(self.keep_of(target, key.clone(), object, options.dry_run)?))
     }
 
     fn remove(&mut self, key: &Key, object: Value, dry_run: bool) -> Gone {
@@ -227,7 +226,7 @@ impl Turn<'_> {
             return Gone::Now(Arc::new(object));
         }
         self.forget_kind(key);
-        self.server.store.remove_as(key, object.clone());
+        self.server.store.remove(key);
         let mut object = object;
         object["metadata"]["resourceVersion"] = Value::from(self.server.store.revision().to_string());
         Gone::Now(Arc::new(object))

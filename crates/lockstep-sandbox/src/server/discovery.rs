@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::path::GroupVersion;
+use crate::rank::Rank;
 use crate::refusal::Refusal;
 
 use super::render::{Body, Response};
@@ -80,7 +81,7 @@ impl Turn<'_> {
             }
         }
         for versions in groups.values_mut() {
-            versions.sort_by_key(|version| std::cmp::Reverse(rank(version)));
+            versions.sort_by(|one, other| Rank::of(other).cmp(&Rank::of(one)));
         }
         groups
     }
@@ -109,21 +110,6 @@ impl Turn<'_> {
         let resources: Vec<Value> =
             self.server.catalogue.of_version(&of).map(|kind| shown_kind(kind)).collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
-    }
-}
-
-/// `v2` before `v1` before `v1beta1` before `v1alpha1` before anything else.
-fn rank(version: &str) -> (u8, u64, u64) {
-    let Some(rest) = version.strip_prefix('v') else { return (0, 0, 0) };
-    let split = rest.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(rest.len());
-    let (major, rest) = rest.split_at(split);
-    let Ok(major) = major.parse() else { return (0, 0, 0) };
-    let number = |text: &str| text.parse().unwrap_or(0);
-    match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
-        _ if rest.is_empty() => (3, major, 0),
-        (Some(minor), _) => (2, major, number(minor)),
-        (_, Some(minor)) => (1, major, number(minor)),
-        _ => (0, 0, 0),
     }
 }
 
@@ -185,16 +171,4 @@ fn shown_kind(kind: &Kind) -> Value {
         shown["subresources"] = Value::from(parts);
     }
     shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn which_version_is_preferred() {
-        let mut versions = ["foo", "v1alpha2", "v1beta1", "v2", "v1", "v10", "v1beta2"];
-        versions.sort_by_key(|version| std::cmp::Reverse(rank(version)));
-        assert_eq!(versions, ["v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha2", "foo"]);
-    }
 }

@@ -26,7 +26,7 @@ mod tests {
         let old = Arc::new(json!({
             "apiVersion": "v1", "kind": "Event", "metadata": {}, "involvedObject": {"name": "x"}, "message": "m", "count": 2,
             "source": {}, "firstTimestamp": null, "lastTimestamp": null, "eventTime": null,
-            "reportingComponent": "", "reportingInstance": "",
+            "reportingComponent": "", "reportingInstance": "", "metadata": {},
         }));
         let new = converted(&old, "events.k8s.io/v1");
         assert_eq!((&new["note"], &new["deprecatedCount"]), (&json!("m"), &json!(2)));

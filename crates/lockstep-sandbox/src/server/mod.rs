@@ -2,10 +2,11 @@
 //!
 //! Nothing here waits. A watch is a cursor that is asked for what came since ([`watch::Watch`]). Where a webhook has
 //! to be asked, the answer is the question ([`Answer::Ask`]); whoever carries it to the webhook comes back with the
-//! same request and what it said ([`admission::Told`]), and everything is thought through again on what is stored then.
+//! same request and what it said ([`Told`]), and everything is thought through again on what is stored then.
 
-pub mod admission;
+mod admission;
 mod catalogue;
+mod conversion;
 mod convert;
 mod create;
 mod custom;
@@ -22,6 +23,7 @@ mod reviews;
 mod routes;
 mod rules;
 mod subresources;
+mod told;
 mod typed;
 pub mod watch;
 
@@ -32,9 +34,9 @@ use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::store::Store;
 
-pub use self::admission::{Call, Told};
 pub use self::catalogue::Catalogue;
 pub use self::render::{Body, Response};
+pub use self::told::{Call, Told};
 pub(crate) use self::typed::go_map;
 pub use self::watch::Watch;
 
@@ -134,6 +136,10 @@ impl Server {
         let warnings = std::mem::take(&mut turn.warnings);
         match came {
             Ok(Answer::Done(response)) => Answer::Done(response.with_warnings(warnings)),
+            Ok(Answer::Watch(mut watch)) => {
+                watch.warnings = warnings;
+                Answer::Watch(watch)
+            }
             Ok(other) => other,
             Err(Stop::Ask(call)) => Answer::Ask(call),
             Err(Stop::No(refusal)) => {

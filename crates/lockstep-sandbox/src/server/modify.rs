@@ -19,7 +19,7 @@ use super::{Step, Turn, catalogue};
 
 impl Turn<'_> {
     pub(super) fn replace(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
+        let look = Look::of(&target.kind, self.request)?.of_part(target);
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let mut object = self.object_of_body(&target.kind, writes.fields)?;
         self.check_name(target, &object)?;
@@ -28,18 +28,16 @@ impl Turn<'_> {
                 let object = self.create_by_update(target, object, writes)?;
                 return Ok(look.one(201, object, &self.server.catalogue, self.now));
             }
-            live => live?,
+            live => self.converted(&live?, &target.kind)?,
         };
         check_custom_kind(&object, &target.kind)?;
         object["kind"] = Value::from(&*target.kind.kind);
-        let live = self.converted(&live, &target.kind)?;
         self.set_defaults(target, &mut object);
         check_identity(target, &live, &object, writes.dry_run)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
-        let object = self.owned(target, &live, object, &managers);
+        let object = self.owned(target, &live, object, &managers)?;
         let stored = self.update(target, &live, object, writes, "UpdateOptions")?;
-        let stored = self.converted(&stored, &target.kind)?;
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
     }
 
@@ -55,10 +53,10 @@ impl Turn<'_> {
         if !uid.is_empty() {
             check_identity(target, &none, &object, writes.dry_run)?;
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
-            metadata.remove("resourceVersion");
-        }
-        self.create_object(target, object, writes, Operation::Update)
+        let version =
+            object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
+        let created = self.create_object(target, object, writes, Operation::Update)?;
+        Ok(tried(created, version.filter(|_| writes.dry_run)))
     }
 
     /// The name of an object is the one of the path.
@@ -132,18 +130,22 @@ impl Turn<'_> {
         dry_run: bool,
     ) -> Step<Arc<Value>> {
         let key = self.key(target, target.name.as_deref().unwrap_or_default());
-        object = self.in_storage_version(object, target)?;
-        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+        let version = live["metadata"]["resourceVersion"].clone();
+        object["metadata"]["resourceVersion"] = version.clone();
         if owners::same_but_for_times(&object, live) {
-            let stored = self.server.store.get(&key).cloned();
-            return Ok(stored.unwrap_or_else(|| Arc::clone(live)));
+            object = Value::clone(live);
+        }
+        let mut stored = self.in_storage_version(object.clone(), &target.kind)?;
+        stored["metadata"]["resourceVersion"] = version.clone();
+        if self.server.store.get(&key).is_some_and(|stands| **stands == stored) {
+            return Ok(Arc::clone(live));
         }
         if is_finished(&object, target) && !dry_run {
             self.forget_kind(&key);
             self.server.store.remove(&key);
             return Ok(Arc::new(object));
         }
-        Ok(self.keep(key, object, dry_run))
+        self.keep_stored(target, key, stored, version, dry_run)
     }
 
     /// Stores a namespace whose keepers changed.
@@ -174,6 +176,14 @@ fn said_once(causes: Vec<Cause>) -> Vec<Cause> {
         }
     }
     said
+}
+
+/// A version that cannot be comes back from a trial.
+pub(super) fn tried(created: Arc<Value>, version: Option<Value>) -> Arc<Value> {
+    let Some(version) = version else { return created };
+    let mut tried = Value::clone(&created);
+    tried["metadata"]["resourceVersion"] = version;
+    Arc::new(tried)
 }
 
 /// Kinds that an update creates where there is nothing to update.

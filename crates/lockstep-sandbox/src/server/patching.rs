@@ -13,14 +13,14 @@ use crate::request::{FieldValidation, Writes, meta};
 
 use super::create::text;
 use super::decode::{self, check_custom_kind};
-use super::modify::{carry, is_created_by_update, owners};
+use super::modify::{carry, is_created_by_update, owners, tried};
 use super::render::{Look, Response};
 use super::routes::Target;
 use super::{Step, Turn, typed};
 
 /// How a patch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+pub(super) enum Sort {
     Json,
     Merge,
     Strategic,
@@ -29,9 +29,8 @@ enum Sort {
 
 impl Turn<'_> {
     pub(super) fn patch(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
+        let look = Look::of(&target.kind, self.request)?.of_part(target);
         let (stored, created) = self.patch_object(target)?;
-        let stored = self.converted(&stored, &target.kind)?;
         let code = if created { 201 } else { 200 };
         Ok(look.one(code, stored, &self.server.catalogue, self.now))
     }
@@ -44,22 +43,18 @@ impl Turn<'_> {
             return self.apply(target, writes);
         }
         let patch = self.patch_body()?;
-        let live = self.stored(target)?;
-        let live = self.converted(&live, &target.kind)?;
-        let mut object =
-            self.patched(target, sort, &live, &patch, writes.fields == FieldValidation::Ignore)?;
-        self.readable(target, &mut object, sort, &patch, writes.fields)?;
-        self.check_name(target, &object)?;
+        let live = self.live(target)?;
+        let mut object = self.patched_object(target, sort, &live, &patch, writes.fields)?;
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
-        let object = self.owned(target, &live, object, &managers);
+        let object = self.owned(target, &live, object, &managers)?;
         let stored = self.update(target, &live, object, writes, "PatchOptions")?;
         Ok((stored, false))
     }
 
-    fn sort(&self, kind: &Kind) -> Result<Sort, Refusal> {
+    pub(super) fn sort(&self, kind: &Kind) -> Result<Sort, Refusal> {
         match self.request.media_type() {
             "application/json-patch+json" => Ok(Sort::Json),
             "application/merge-patch+json" => Ok(Sort::Merge),
@@ -71,7 +66,7 @@ impl Turn<'_> {
         }
     }
 
-    fn patch_options(&self, sort: Sort) -> Result<Writes, Refusal> {
+    pub(super) fn patch_options(&self, sort: Sort) -> Result<Writes, Refusal> {
         let query = &self.request.query;
         let said = |name: &str| query.get(name).is_some_and(|value| !value.is_empty());
         let cause = match sort {
@@ -90,8 +85,23 @@ impl Turn<'_> {
         Err(Refusal::invalid(meta("PatchOptions"), vec![cause]))
     }
 
-    fn patch_body(&self) -> Result<Value, Refusal> {
+    pub(super) fn patch_body(&self) -> Result<Value, Refusal> {
         serde_json::from_slice(&self.request.body).map_err(|_| Refusal::bad_request("invalid JSON patch"))
+    }
+
+    /// What a patch makes of an object, if that is still an object of its kind.
+    pub(super) fn patched_object(
+        &mut self,
+        target: &Target,
+        sort: Sort,
+        live: &Value,
+        patch: &Value,
+        fields: FieldValidation,
+    ) -> Step<Value> {
+        let mut object = self.patched(target, sort, live, patch, fields == FieldValidation::Ignore)?;
+        self.readable(target, &mut object, sort, patch, fields)?;
+        self.check_name(target, &object)?;
+        Ok(object)
     }
 
     /// What a patch makes of an object. Nobody looks at it first who is `blind` to fields nobody knows.
@@ -203,7 +213,7 @@ impl Turn<'_> {
         }
     }
 
-    fn check_version(&self, target: &Target, live: &Value, object: &Value) -> Step<()> {
+    pub(super) fn check_version(&self, target: &Target, live: &Value, object: &Value) -> Step<()> {
         let name = target.name.as_deref().unwrap_or_default();
         let version = text(&object["metadata"]["resourceVersion"]);
         if !version.is_empty() && version.parse::<u64>().is_err() {
@@ -218,6 +228,9 @@ impl Turn<'_> {
 
     /// Server-side apply. What is not there is created.
     fn apply(&mut self, target: &Target, writes: Writes) -> Step<(Arc<Value>, bool)> {
+        if target.subresource.is_some() && !is_created_by_update(target) {
+            self.stored(target)?;
+        }
         let applied = self.applied_body(target, writes.fields)?;
         let force = self.request.query.says("force");
         let live = match self.stored(target) {
@@ -231,7 +244,9 @@ impl Turn<'_> {
         let mut object = owners::applied(self, target, &live, &applied, force)?;
         self.check_name(target, &applied)?;
         self.convertible(target, &applied, &object)?;
-        self.prune(&mut object, &target.kind);
+        if target.kind.schema.is_some() {
+            self.prune(&mut object, &target.kind);
+        }
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
         carry(&live, &mut object);
@@ -279,19 +294,11 @@ impl Turn<'_> {
         let version =
             object["metadata"].as_object_mut().and_then(|metadata| metadata.remove("resourceVersion"));
         let created = self.create_object(target, object, writes, Operation::Apply)?;
-        match version.filter(|_| writes.dry_run) {
-            // A version that cannot be comes back from a trial.
-            Some(version) => {
-                let mut tried = Value::clone(&created);
-                tried["metadata"]["resourceVersion"] = version;
-                Ok(Arc::new(tried))
-            }
-            None => Ok(created),
-        }
+        Ok(tried(created, version.filter(|_| writes.dry_run)))
     }
 
     /// The body of an apply: always an object of the kind itself, under its own name.
-    fn applied_body(&mut self, target: &Target, fields: FieldValidation) -> Step<Value> {
+    pub(super) fn applied_body(&mut self, target: &Target, fields: FieldValidation) -> Step<Value> {
         let undecodable = |why: String| Refusal::bad_request(format!("error decoding patch: {why}"));
         let applied = decode::read_yaml(&self.request.body)
             .map_err(|why| Refusal::bad_request(format!("error encoding patch: {why}")))?;

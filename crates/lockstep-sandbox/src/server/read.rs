@@ -15,7 +15,7 @@ use crate::store::{Key, TooOld};
 
 use super::render::{Look, Response};
 use super::routes::Target;
-use super::{Catalogue, Step, Turn, events};
+use super::{Catalogue, Step, Turn};
 
 /// Which objects are meant.
 #[derive(Debug, Clone)]
@@ -114,9 +114,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn get(&mut self, target: &Target) -> Step<Response> {
-        let look = Look::of(&target.kind, self.request)?;
-        let object = self.stored(target)?;
-        let object = self.converted(&object, &target.kind)?;
+        let look = Look::of(&target.kind, self.request)?.of_part(target);
+        let object = self.live(target)?;
         Ok(look.one(200, object, &self.server.catalogue, self.now))
     }
 
@@ -132,9 +131,7 @@ impl Turn<'_> {
         };
         let page =
             self.page_of(target, &choice, as_of, from.map(|token| token.after), limit, look.is_plain())?;
-        let items = page.items.iter().map(|item| self.converted(item, &target.kind));
-        let items = items.collect::<Step<Vec<_>>>()?;
-        Ok(look.list(items, page.metadata, &self.server.catalogue, self.now))
+        Ok(look.list(page.items, page.metadata, &self.server.catalogue, self.now))
     }
 
     fn as_of(&self) -> Result<AsOf, Refusal> {
@@ -161,7 +158,7 @@ impl Turn<'_> {
         after: Option<String>,
         limit: Option<i64>,
         plain: bool,
-    ) -> Result<Page, Refusal> {
+    ) -> Step<Page> {
         let store = &self.server.store;
         let (kind, namespace) = (&target.kind, target.namespace.as_deref());
         let revision = match as_of {
@@ -180,10 +177,15 @@ impl Turn<'_> {
                 })?
             }
         };
+        let everything = self.all_converted(everything, kind)?;
         let place = |key: &Key| format!("{}/{}", key.namespace, key.name);
+        // One that is named is looked up, not looked for.
+        let one = choice.fields.only("metadata.name");
+        let one = one.filter(|_| namespace.is_some() || !kind.namespaced);
+        let named = |key: &Key| one.is_none_or(|one| *key.name == *one);
         let later = |key: &Key| after.as_ref().is_none_or(|after| place(key) > *after);
         let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-        let mut left = everything.into_iter().filter(|(key, _)| later(key));
+        let mut left = everything.into_iter().filter(|(key, _)| named(key) && later(key));
         let taken: Vec<(Key, Arc<Value>)> =
             left.by_ref().filter(|(_, object)| choice.chooses(kind, object)).take(most).collect();
         // Whether any of the others is chosen is not known before they are asked for.
@@ -200,22 +202,19 @@ impl Turn<'_> {
     }
 
     /// All objects that are chosen, as they stand.
-    pub(super) fn chosen(&self, target: &Target, choice: &Choice) -> Vec<(Key, Arc<Value>)> {
+    pub(super) fn chosen(&self, target: &Target, choice: &Choice) -> Step<Vec<(Key, Arc<Value>)>> {
         let all = self.server.store.list(&target.kind.resource, target.namespace.as_deref());
-        all.filter(|(_, object)| choice.chooses(&target.kind, object))
-            .map(|(key, object)| (key.clone(), Arc::clone(object)))
-            .collect()
+        let all = all.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        let mut all = self.all_converted(all, &target.kind)?;
+        all.retain(|(_, object)| choice.chooses(&target.kind, object));
+        Ok(all)
     }
 
-    /// An object in the version that was asked for.
-    pub(super) fn converted(&self, object: &Arc<Value>, to: &Kind) -> Step<Arc<Value>> {
-        if &*to.resource == "events" {
-            return Ok(events::converted(object, &to.api_version()));
-        }
-        if object["apiVersion"] == to.api_version() {
-            return Ok(Arc::clone(object));
-        }
-        self.server.converted(object, to)
+    /// All these objects in the version that was asked for.
+    fn all_converted(&self, all: Vec<(Key, Arc<Value>)>, kind: &Kind) -> Step<Vec<(Key, Arc<Value>)>> {
+        let objects: Vec<&Arc<Value>> = all.iter().map(|(_, object)| object).collect();
+        self.server.ask_for(&objects, kind, self.told)?;
+        all.into_iter().map(|(key, object)| Ok((key, self.converted(&object, kind)?))).collect()
     }
 }
 

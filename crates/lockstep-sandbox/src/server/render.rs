@@ -12,6 +12,7 @@ use crate::request::Request;
 use crate::table::{self, Columns, Heads, Include};
 
 use super::Catalogue;
+use super::routes::Target;
 
 /// An answer.
 #[derive(Debug)]
@@ -234,6 +235,10 @@ pub(crate) struct Look {
     pub kind: Arc<Kind>,
     pub format: Format,
     pub include: Include,
+    /// The columns of tables, where they are not those of the kind.
+    pub columns: Option<Columns>,
+    /// A part is shown: what is stored.
+    pub part: bool,
 }
 
 impl Look {
@@ -243,12 +248,22 @@ impl Look {
             Some(_) => refusal,
             None => Refusal::no_such_form(),
         })?;
-        Ok(Self { kind: Arc::clone(kind), format, include })
+        Ok(Self { kind: Arc::clone(kind), format, include, columns: None, part: false })
+    }
+
+    /// The same, for whoever asks for a part.
+    pub fn of_part(self, target: &Target) -> Self {
+        Self { part: target.subresource.is_some(), ..self }
+    }
+
+    /// The same, with other columns in tables.
+    pub fn with_columns(self, columns: Columns) -> Self {
+        Self { columns: Some(columns), ..self }
     }
 
     /// An object as whoever asks for it reads it; events show what is stored.
     fn as_read(&self, object: Arc<Value>) -> Arc<Value> {
-        if &*self.kind.resource != "services" || !crate::builtin::is_read_otherwise(&object) {
+        if self.part || &*self.kind.resource != "services" || !crate::builtin::is_read_otherwise(&object) {
             return object;
         }
         let mut object = Value::clone(&object);
@@ -321,6 +336,9 @@ impl Look {
     }
 
     fn columns(&self, catalogue: &Catalogue) -> Columns {
+        if let Some(columns) = &self.columns {
+            return columns.clone();
+        }
         match catalogue.custom(&self.kind) {
             Some(version) => Columns::custom(&super::custom::columns(version)),
             None => Columns::built_in(&self.kind.of.group, &self.kind.plural),

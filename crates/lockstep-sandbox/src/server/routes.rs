@@ -64,7 +64,7 @@ impl Turn<'_> {
     }
 
     /// More than a path of a resource ever has.
-    fn too_deep(&self, path: &str) -> Step<Answer> {
+    fn too_deep(&mut self, path: &str) -> Step<Answer> {
         let parts: Vec<&str> = path.split('/').collect();
         let ["apis", group, version, "namespaces", _, plural, name, ..] = parts.as_slice() else {
             return Err(Refusal::no_such_path().into());
@@ -72,6 +72,7 @@ impl Turn<'_> {
         let of = crate::path::GroupVersion { group: (*group).to_owned(), version: (*version).to_owned() };
         match self.server.catalogue.find(&of, plural) {
             Some(kind) if kind.schema.is_none() => {
+                self.warnings.extend(self.server.catalogue.deprecation(&kind));
                 Err(Refusal::not_found(About { group, what: plural, name }).into())
             }
             _ => Err(Refusal::no_such_path().into()),
@@ -135,6 +136,7 @@ impl Turn<'_> {
         {
             return nowhere();
         }
+        self.warnings.extend(self.server.catalogue.deprecation(&kind));
         let target = Target { kind, namespace, name, subresource };
         match target.subresource.clone() {
             Some(part) => self.part(&target, &part),

@@ -203,6 +203,8 @@ impl Turn<'_> {
                 let mut causes = Causes::default();
                 let (new, old) = (&object["metadata"], &live["metadata"]);
                 builtin::validate_common_update(new, old, kind.namespaced, &mut causes);
+                // Two look at it, and both tell what they find.
+                builtin::validate_metadata_update(new, old, &mut causes);
                 let metadata = Vec::from(causes);
                 match status {
                     true => version.validate_status_after(metadata, object, live),

@@ -44,7 +44,7 @@ impl Turn<'_> {
             ("eviction", _) => self.evict(target),
             ("binding", _) => self.bind(target),
             ("finalize", _) => self.finalize(target),
-            (_, "get") => self.get(&target.whole()),
+            (_, "get") => self.get(target),
             (_, "update") => self.replace_part(target),
             (_, "patch") => self.patch(target),
             _ => Err(Refusal::method_not_allowed().into()),
@@ -74,7 +74,7 @@ impl Turn<'_> {
             spec.remove("finalizers");
         }
         let managers = owners::of_update(&live, &kept);
-        let kept = self.owned(target, &live, kept, &managers);
+        let kept = self.owned(target, &live, kept, &managers)?;
         let stored = self.keep_finalized(target, &live, kept, writes.dry_run)?;
         Ok(look.one(200, stored, &self.server.catalogue, self.now))
     }

@@ -13,7 +13,7 @@ use crate::store::Change;
 use super::read::{Choice, read_revision};
 use super::render::Look;
 use super::routes::Target;
-use super::{Server, Step, Turn};
+use super::{Call, Server, Step, Stop, Told, Turn};
 
 /// Somebody who wants to be told. It holds nothing of the server but where it stands.
 #[derive(Debug)]
@@ -31,31 +31,69 @@ pub struct Watch {
     ended: bool,
     /// How long it lasts at most, in seconds.
     pub timeout: Option<u64>,
+    /// What the client is told besides.
+    pub warnings: Vec<String>,
+}
+
+/// A change, in the version that is watched.
+struct Changed {
+    before: Option<Arc<Value>>,
+    after: Arc<Value>,
+    revision: u64,
+    removed: bool,
 }
 
 impl Watch {
-    /// The events since the last call.
-    pub fn take(&mut self, server: &Server, now: Timestamp) -> Vec<Value> {
+    /// The events since the last call, or the question a webhook has to be asked before there are any.
+    pub fn take(&mut self, server: &Server, now: Timestamp, told: &Told) -> Result<Vec<Value>, Box<Call>> {
+        let changes = match self.ended {
+            true => Ok(Vec::new()),
+            false => self.changes(server, told),
+        };
+        let changes = match changes {
+            Err(Stop::Ask(call)) => return Err(call),
+            Err(Stop::No(refusal)) => Err(refusal),
+            Ok(changes) => Ok(changes),
+        };
         let mut events: Vec<Value> = self.first.drain(..).collect();
-        if self.ended {
-            return events;
-        }
-        let resource = Arc::clone(&self.look.kind.resource);
-        match server.store.changes_after(self.at, &resource) {
+        match changes {
             Ok(changes) => {
-                let changes: Vec<&Change> = changes.collect();
                 for change in changes {
                     let event = self.event(change, server, now);
                     events.extend(event);
                 }
                 self.at = self.at.max(server.store.revision());
             }
-            Err(old) => {
+            Err(refusal) => {
                 self.ended = true;
-                events.push(json!({"type": "ERROR", "object": Refusal::expired(old.to_string()).object()}));
+                events.push(json!({"type": "ERROR", "object": refusal.object()}));
             }
         }
-        events
+        Ok(events)
+    }
+
+    /// What changed here since, in the version that is watched.
+    fn changes(&self, server: &Server, told: &Told) -> Step<Vec<Changed>> {
+        let kind = &self.look.kind;
+        let resource = Arc::clone(&kind.resource);
+        let changes = server.store.changes_after(self.at, &resource);
+        let changes = changes.map_err(|old| Refusal::expired(old.to_string()))?;
+        let here = |change: &&Change| {
+            self.namespace.as_deref().is_none_or(|namespace| *change.key.namespace == *namespace)
+        };
+        let changes: Vec<&Change> = changes.filter(here).collect();
+        let objects = changes.iter().flat_map(|change| change.before.iter().chain([&change.after]));
+        server.ask_for(&objects.collect::<Vec<_>>(), kind, told)?;
+        let shown = |change: &&Change| {
+            let before = change.before.as_ref().map(|before| server.shown_as(before, kind, told));
+            Ok(Changed {
+                before: before.transpose()?,
+                after: server.shown_as(&change.after, kind, told)?,
+                revision: change.revision,
+                removed: change.removed,
+            })
+        };
+        changes.iter().map(shown).collect()
     }
 
     /// How far it has come, for those who want to know.
@@ -92,18 +130,14 @@ impl Watch {
         json!({"kind": &*kind.kind, "apiVersion": kind.api_version(), "metadata": metadata})
     }
 
-    fn event(&mut self, change: &Change, server: &Server, now: Timestamp) -> Option<Value> {
-        let here = self.namespace.as_deref().is_none_or(|namespace| *change.key.namespace == *namespace);
-        if !here {
-            return None;
-        }
+    fn event(&mut self, change: Changed, server: &Server, now: Timestamp) -> Option<Value> {
         let chosen = |object: &Value| self.choice.chooses(&self.look.kind, object);
         let before = change.before.as_deref().is_some_and(chosen);
         let after = !change.removed && chosen(&change.after);
         let (word, object) = match (before, after) {
-            (false, true) => ("ADDED", Arc::clone(&change.after)),
-            (true, true) => ("MODIFIED", Arc::clone(&change.after)),
-            (true, false) if change.removed => ("DELETED", Arc::clone(&change.after)),
+            (false, true) => ("ADDED", change.after),
+            (true, true) => ("MODIFIED", change.after),
+            (true, false) if change.removed => ("DELETED", change.after),
             // It is no longer chosen: the last state in which it was, with the version that ended it.
             (true, false) => {
                 let mut last = change.before.as_deref().cloned().unwrap_or_default();
@@ -116,9 +150,8 @@ impl Watch {
     }
 
     fn told(&mut self, word: &str, object: &Arc<Value>, server: &Server, now: Timestamp) -> Value {
-        let object = server.shown_as(object, &self.look.kind);
         let first = !std::mem::replace(&mut self.begun, true);
-        json!({"type": word, "object": self.look.in_event(&object, &server.catalogue, now, first)})
+        json!({"type": word, "object": self.look.in_event(object, &server.catalogue, now, first)})
     }
 }
 
@@ -145,11 +178,12 @@ impl Turn<'_> {
             begun: false,
             ended: false,
             timeout: timeout.filter(|seconds| *seconds > 0),
+            warnings: Vec::new(),
         };
         let silent = query.get("sendInitialEvents") == Some("false");
         if initial || (watch.at == 0 && !silent) {
             watch.at = self.server.store.revision();
-            for (_, object) in self.chosen(target, &watch.choice) {
+            for (_, object) in self.chosen(target, &watch.choice)? {
                 let event = watch.told("ADDED", &object, self.server, self.now);
                 watch.first.push_back(event);
             }

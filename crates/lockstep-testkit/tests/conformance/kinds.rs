@@ -33,6 +33,13 @@ pub const NAMESPACE: Kind = Kind { namespaced: false, status: true, ..kind("Name
 pub const WIDGET: Kind =
     Kind { status: true, scale: true, ..kind("Widget", "conformance.lockstep.dev/v1", "widgets") };
 
+/// A kind with three versions, of which the second is stored.
+pub const GADGETS: &[Kind] = &[
+    Kind { status: true, ..kind("Gadget", "conformance.lockstep.dev/v1beta1", "gadgets") },
+    Kind { status: true, scale: true, ..kind("Gadget", "conformance.lockstep.dev/v1", "gadgets") },
+    Kind { status: true, scale: true, ..kind("Gadget", "conformance.lockstep.dev/v2", "gadgets") },
+];
+
 /// All of them, those that matter most several times.
 pub const ALL: &[Kind] = &[
     CONFIG_MAP, CONFIG_MAP, SECRET, POD, POD, SERVICE, DEPLOYMENT, DEPLOYMENT, BUDGET, LEASE, NODE,
@@ -81,6 +88,7 @@ impl Kind {
             "Lease" => json!({"spec": lease(rng)}),
             "Node" => json!({"spec": node(rng)}),
             "Widget" => json!({"spec": widget(rng)}),
+            "Gadget" => json!({"spec": gadget(rng)}),
             _ => json!({}),
         }
     }
@@ -106,6 +114,7 @@ impl Kind {
                 json!({"replicas": rng.below(4), "selector": "app=a", "phase": rng.of(&["Up", "Down"]),
                 "conditions": [{"type": rng.of(&["Ready", "Good"]), "status": "True"}]})
             }
+            "Gadget" => json!({"replicas": rng.below(4), "phase": rng.of(&["Up", "Down"])}),
             _ => json!({"loadBalancer": {}}),
         }
     }
@@ -271,6 +280,24 @@ fn node(rng: &mut Rng) -> Value {
     }
     if rng.percent(30) {
         spec["unschedulable"] = json!(rng.percent(70));
+    }
+    spec
+}
+
+fn gadget(rng: &mut Rng) -> Value {
+    let mut spec = json!({"mode": rng.of(&["Slow", "Fast", "Fast", "Odd"])});
+    let parts = [
+        ("mode", Value::Null),
+        ("size", json!(rng.below(5))),
+        ("older", json!(rng.of(&["a", "b"]))),
+        ("tags", json!([rng.of(&["a", "b"]), rng.of(&["b", "c", "d"])])),
+        ("ports", json!([{"number": rng.of(&[80, 81])}, {"number": 82, "name": rng.of(&["n", "m"])}])),
+        ("nested", if rng.percent(70) { json!({"deep": rng.of(&["yes", "no"])}) } else { json!({}) }),
+    ];
+    for (key, value) in parts {
+        if rng.percent(if key == "mode" { 8 } else { 30 }) {
+            spec[key] = value;
+        }
     }
     spec
 }

@@ -1,16 +1,22 @@
 //! The embedded cluster and a real API server, side by side: the same requests, the same answers.
 //!
-//! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one.
+//! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one, `seed:100..200` a hundred of
+//! them. From a million on they are about a kind with several versions.
 
 #![allow(clippy::expect_used)]
 
 mod compare;
+mod ends;
 mod kinds;
 mod normal;
+mod parts;
 mod patches;
 mod play;
+mod reads;
 mod rng;
 mod sequence;
+mod writes;
+mod wrong;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +31,7 @@ use lockstep_testkit::{Cluster, Component};
 use serde_json::Value;
 
 use crate::compare::Difference;
-use crate::sequence::{Sequence, Step, generate};
+use crate::sequence::{Sequence, Step, VERSIONS, generate};
 
 /// How many sequences are played unless told.
 const FEW: u64 = 300;
@@ -62,10 +68,20 @@ impl Both {
 
     /// Defines the custom resource, and waits until both serve it.
     async fn define(&self) {
-        let definition: Value = serde_json::from_str(include_str!("widget.json")).expect("JSON");
+        for (plural, definition) in
+            [("widgets", include_str!("widget.json")), ("gadgets", include_str!("gadget.json"))]
+        {
+            self.define_one(plural, definition).await;
+        }
+        // A definition is served a moment before all of it is.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+
+    async fn define_one(&self, plural: &str, definition: &str) {
+        let definition: Value = serde_json::from_str(definition).expect("JSON");
         let create = Step::new("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
         let create = create.with("application/json", &definition);
-        let list = Step::new("GET", "/apis/conformance.lockstep.dev/v1/widgets");
+        let list = Step::new("GET", format!("/apis/conformance.lockstep.dev/v1/{plural}"));
         for client in [&self.real, &self.ours] {
             let said = play::once(client, &create).await;
             assert_eq!(said.code, 201, "{said:?}");
@@ -76,8 +92,6 @@ impl Both {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
-        // A definition is served a moment before all of it is.
-        tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
     /// Plays a sequence on both. Every time in a namespace of its own.
@@ -116,8 +130,14 @@ impl Both {
 fn seeds() -> Vec<u64> {
     let told = std::env::var("LOCKSTEP_CONFORMANCE").unwrap_or_default();
     match told.strip_prefix("seed:") {
-        Some(seed) => vec![seed.parse().expect("a seed")],
-        None => (0..told.parse().unwrap_or(FEW)).collect(),
+        Some(seeds) => match seeds.split_once("..") {
+            Some((first, last)) => (first.parse().expect("a seed")..last.parse().expect("a seed")).collect(),
+            None => vec![seeds.parse().expect("a seed")],
+        },
+        None => {
+            let many = told.parse().unwrap_or(FEW);
+            (0..many).chain(VERSIONS..VERSIONS + many / 3).collect()
+        }
     }
 }
 
@@ -165,7 +185,7 @@ async fn report(both: &Both, mut found: Vec<(u64, Difference)>, count: usize) {
             println!("   . {} {} [{}] {}", step.method, step.path, step.content_type, cut(&shown(step), 700));
         }
         for place in difference.places.iter().take(6) {
-            println!("   {}", cut(place, 420));
+            println!("   {}", cut(place, 900));
         }
     }
     for (mark, found) in groups.iter().skip(most) {

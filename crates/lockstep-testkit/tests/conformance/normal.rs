@@ -28,6 +28,16 @@ pub fn normal(mut played: Played) -> Played {
     for event in played.watched.iter_mut().flatten() {
         known.rewrite(event, "");
     }
+    for events in &mut played.watched {
+        // What is deleted together goes in the order of names, and some are made up.
+        for together in
+            events.chunk_by_mut(|one, other| one["type"] == "DELETED" && other["type"] == "DELETED")
+        {
+            if together.iter().any(|event| event.to_string().contains("gen-*")) {
+                together.sort_by_key(Value::to_string);
+            }
+        }
+    }
     played
 }
 
@@ -96,6 +106,10 @@ impl Known {
                 if matches!(key, "items" | "rows")
                     && items.iter().any(|item| item.to_string().contains("gen-*"))
                 {
+                    items.sort_by_key(Value::to_string);
+                }
+                // What holds a namespace comes in the order of a Go map.
+                if key == "finalizers" && items.iter().any(|item| item == "foregroundDeletion") {
                     items.sort_by_key(Value::to_string);
                 }
                 if key == "cells" {

@@ -65,6 +65,9 @@ fn place(rng: &mut Rng, kind: &Kind) -> &'static str {
             "/spec/owner",
             "/spec/nested",
         ],
+        "Gadget" => {
+            &["/spec/size", "/spec/mode", "/spec/tags/-", "/spec/ports/-", "/spec/older", "/spec/nested"]
+        }
         "Node" => &["/spec/taints", "/spec/unschedulable", "/spec/taints/0/value"],
         _ => &["/spec", "/spec/odd", "/spec/selector"],
     };

@@ -93,7 +93,8 @@ fn addresses_stay(new: &Value, old: &Value, causes: &mut Causes) {
         }
     }
     let families = (texts(new, "ipFamilies"), texts(old, "ipFamilies"));
-    if headless(new) == headless(old) && families.0.first() != families.1.first() {
+    let stood = !families.1.is_empty();
+    if stood && headless(new) == headless(old) && families.0.first() != families.1.first() {
         let here = At::new("spec").child("ipFamilies").index(0);
         causes.invalid(&here, at(new, &["ipFamilies"]), "may not change once set");
     }

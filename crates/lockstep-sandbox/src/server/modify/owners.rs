@@ -1,12 +1,16 @@
 //! Who owns which fields of what is written.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use crate::apply::{Managers, Operation, Who, Writing};
+use crate::apply::{Managers, NotApplied, Operation, Versioned, Versions, Who, Writing};
+use crate::fields::Fields;
+use crate::kinds::Kind;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::server::routes::Target;
-use crate::server::{Step, Turn, written};
+use crate::server::{Step, Stop, Turn, events, typed, written};
 
 use super::managers;
 
@@ -41,19 +45,24 @@ pub(in crate::server) fn updated(
     mut object: Value,
     before: &Managers,
     who: &Who,
-) -> Value {
+) -> Step<Value> {
+    let as_it_was = live;
     let live = bare(live);
     strip(&mut object);
     if before.is_empty() && stands(&live) {
         // Once nobody owns anything, owners are not kept until somebody applies.
-        return object;
+        return Ok(object);
     }
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let writing =
         Writing { who, time: &time, shape: &target.kind.shape, shapes: &target.kind.shapes, reset: &reset };
-    let outcome = before.update(&live, object, &writing);
-    put(outcome.object, &outcome.managers)
+    match before.update(&live, object.clone(), &writing, &InVersions { turn, target }) {
+        Ok(outcome) => Ok(put(outcome.object, &outcome.managers)),
+        // Where it cannot be told who owns what now, it is left as it was.
+        Err(Stop::No(_)) => Ok(put(object, &managers(as_it_was))),
+        Err(ask) => Err(ask),
+    }
 }
 
 /// An object after an apply, with its managed fields.
@@ -68,15 +77,67 @@ pub(in crate::server) fn applied(
     let mut before = managers(live);
     let live = bare(live);
     if before.is_empty() && stands(&live) {
-        before = before_first(turn, target, &live);
+        before = before_first(turn, target, &live)?;
     }
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let kind = &target.kind;
     let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
-    let outcome = before.apply(&live, applied, &writing, force);
-    let outcome = outcome.map_err(|conflicts| Refusal::owned_by_others(&conflicts))?;
-    Ok(put(outcome.object, &outcome.managers))
+    match before.apply(&live, applied, &writing, &InVersions { turn, target }, force) {
+        Ok(outcome) => Ok(put(outcome.object, &outcome.managers)),
+        Err(NotApplied::Conflicts(conflicts)) => Err(Refusal::owned_by_others(&conflicts).into()),
+        Err(NotApplied::Unconverted(stop)) => Err(stop),
+    }
+}
+
+/// The kind of a request, in all its versions.
+struct InVersions<'a> {
+    turn: &'a Turn<'a>,
+    target: &'a Target,
+}
+
+impl InVersions<'_> {
+    /// What cannot be written in another version: whoever writes a status writes nothing else in any.
+    fn reset(&self, kind: &Arc<Kind>) -> Fields {
+        match self.target.subresource.as_deref() {
+            Some("status") if kind.subresource("status").is_some() => {
+                self.turn.reset_fields(&Target { kind: Arc::clone(kind), ..self.target.clone() })
+            }
+            _ => Fields::default(),
+        }
+    }
+}
+
+impl Versions for InVersions<'_> {
+    type Error = Stop;
+
+    fn convert<'a>(&'a self, object: &Value, to: &str, why: &str) -> Step<Option<Versioned<'a>>> {
+        let asked = &self.target.kind;
+        if object.is_null() || object["apiVersion"] == to && asked.api_version() == to {
+            let object = object.clone();
+            let reset = self.turn.reset_fields(self.target);
+            return Ok(Some(Versioned { object, shape: &asked.shape, shapes: &asked.shapes, reset }));
+        }
+        let server = &*self.turn.server;
+        let said = |words: String| Stop::No(Refusal::failure(format!("{why}{words}")));
+        let object = match server.catalogue.custom_kind(asked) {
+            Some(definition) => server.in_version(definition, object.clone(), to, self.turn.told).map_err(
+                |stop| match stop {
+                    Stop::No(refusal) => said(refusal.message),
+                    ask => ask,
+                },
+            )?,
+            None => Value::clone(&*events::converted(&Arc::new(object.clone()), to)),
+        };
+        let Some(kind) = server.catalogue.in_version(asked, to) else { return Ok(None) };
+        match typed::misfit(&object, kind) {
+            Some(words) => Err(said(words)),
+            None => {
+                let reset = self.reset(kind);
+                Ok(Some(Versioned { object, shape: &kind.shape, shapes: &kind.shapes, reset }))
+            }
+        }
+    }
 }
 
 /// An object that is there, not one that is about to be.
@@ -85,14 +146,16 @@ fn stands(live: &Value) -> bool {
 }
 
 /// Who owns what nobody was known to own when it is applied to for the first time.
-fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Managers {
+fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Step<Managers> {
     let mut who = who(turn.request, target, Operation::Update);
     who.manager = "before-first-apply".to_owned();
     let time = written(turn.now);
     let reset = turn.reset_fields(target);
     let kind = &target.kind;
     let writing = Writing { who: &who, time: &time, shape: &kind.shape, shapes: &kind.shapes, reset: &reset };
-    Managers::default().update(&turn.blank(target), live.clone(), &writing).managers
+    let versions = InVersions { turn, target };
+    let outcome = Managers::default().update(&turn.blank(target), live.clone(), &writing, &versions)?;
+    Ok(outcome.managers)
 }
 
 /// Nothing differs but when somebody owned it.

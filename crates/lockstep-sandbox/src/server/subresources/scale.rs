@@ -1,105 +1,219 @@
 //! How many: the same question to every kind that can be scaled.
+//!
+//! A scale is an object of its own for as long as it is written: whoever owns the number of the whole owns it in the
+//! scale, and whoever owns it in the scale afterwards owns it in the whole.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::apply::Managers;
+use crate::apply::{Entry, Managers, Operation, Who};
+use crate::builtin;
 use crate::fields::{Element, Fields};
-use crate::patch;
-use crate::refusal::{Cause, Refusal};
+use crate::kinds::{self, Kind};
+use crate::refusal::{About, Cause, Refusal};
 use crate::request::Writes;
-use crate::server::create::text;
-use crate::server::modify::owners;
-use crate::server::render::{Body, Response};
+use crate::server::modify::{check_identity, managers, owners};
+use crate::server::patching::Sort;
+use crate::server::render::{Look, Response};
 use crate::server::routes::Target;
-use crate::server::{Step, Turn, decode};
+use crate::server::{Step, Turn, custom};
+use crate::table::Columns;
+
+/// What a number is called that is not there, while it is patched: the smallest there is.
+const NOT_THERE: i64 = -2_147_483_648;
 
 impl Turn<'_> {
     pub(super) fn scale(&mut self, target: &Target, verb: &str) -> Step<Response> {
-        let paths = self.scale_paths(target);
-        let options = if verb == "update" { "UpdateOptions" } else { "PatchOptions" };
-        let writes = match verb {
-            "get" => None,
-            _ => Some(Writes::read(&self.request.query, options)?),
-        };
-        let live = self.stored(target)?;
-        let live = self.converted(&live, &target.kind)?;
-        let now = shown(&live, &paths);
-        let Some(writes) = writes else { return Ok(Response::new(200, Body::Made(now))) };
-        let wished = match verb {
-            "update" => decode::value(self.request, "Scale")?,
-            _ => self.patched_scale(&now)?,
-        };
-        self.check_scale(target, &now, &wished)?;
-        let mut object = Value::clone(&live);
-        let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
-        put(&mut object, &paths.wished, Value::from(replicas));
-        let managers = owners::of_update(&live, &object);
-        // Who scales is not kept unless somebody was known to own the number.
-        let owned = managers.entries().iter().any(|entry| owns(&entry.fields, &paths.wished));
-        let object = match (owned, replicas) {
-            (false, _) => object,
-            // None is written as nothing, and nobody owns nothing.
-            (true, 0) => {
-                remove(&mut object, &paths.wished);
-                let mut bare = self.owned(target, &live, object, &managers);
-                put(&mut bare, &paths.wished, Value::from(0));
-                bare
+        let paths = self.scale_paths(&target.kind);
+        let part = Target { kind: Arc::new(kinds::scale(&target.kind)), ..target.clone() };
+        let look = Look::of(&part.kind, self.request)?.with_columns(self.scale_columns(&target.kind));
+        let scale = match verb {
+            "get" => {
+                let live = self.live(target)?;
+                if target.kind.schema.is_none() && find(&live, &paths.wished).is_null() {
+                    let why = format!("the spec replicas field {:?} does not exist", paths.shown());
+                    return Err(Refusal::internal(why).into());
+                }
+                shown(&live, &paths)
             }
-            _ => timeless(self.owned(target, &live, object, &managers)),
+            "update" => self.replace_scale(target, &part, &paths)?,
+            _ => self.patch_scale(target, &part, &paths)?,
         };
-        let whole = target.whole();
-        let stored: Arc<Value> = self.update(&whole, &live, object, writes, options)?;
-        Ok(Response::new(200, Body::Made(shown(&stored, &paths))))
+        Ok(look.one(200, Arc::new(scale), &self.server.catalogue, self.now))
     }
 
-    fn scale_paths(&self, target: &Target) -> ScalePaths {
-        let path = |text: &str| text.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        let scale = self.server.catalogue.custom(&target.kind).and_then(|version| version.scale.as_ref());
-        match scale {
-            Some(scale) => ScalePaths {
-                wished: path(&scale.spec_replicas),
-                found: path(&scale.status_replicas),
-                selector: scale.label_selector.as_deref().map(path),
-            },
-            None => {
-                ScalePaths { wished: path("spec.replicas"), found: path("status.replicas"), selector: None }
-            }
+    fn replace_scale(&mut self, target: &Target, part: &Target, paths: &ScalePaths) -> Step<Value> {
+        let writes = Writes::read(&self.request.query, "UpdateOptions")?;
+        let wished = self.object_of_body(&part.kind, writes.fields)?;
+        self.check_name(part, &wished)?;
+        let live = self.live(target)?;
+        check_identity(target, &live, &wished, writes.dry_run)?;
+        let now = self.scale_of(&live, target, paths);
+        let owners = owners::of_update(&now, &wished);
+        let wished = self.owned(part, &now, wished, &owners)?;
+        self.rescale(target, &live, &wished, paths, writes, "UpdateOptions")
+    }
+
+    fn patch_scale(&mut self, target: &Target, part: &Target, paths: &ScalePaths) -> Step<Value> {
+        let sort = self.sort(&target.kind)?;
+        let writes = self.patch_options(sort)?;
+        let patch = if sort == Sort::Apply { Value::Null } else { self.patch_body()? };
+        let live = self.live(target)?;
+        let mut now = self.scale_of(&live, target, paths);
+        if target.kind.schema.is_none() && find(&live, &paths.wished).is_null() {
+            now["spec"]["replicas"] = Value::from(NOT_THERE);
         }
-    }
-
-    fn patched_scale(&self, now: &Value) -> Result<Value, Refusal> {
-        let body: Value = serde_json::from_slice(&self.request.body)
-            .map_err(|_| Refusal::bad_request("invalid JSON patch"))?;
-        match self.request.media_type() {
-            "application/json-patch+json" => {
-                patch::json(now, &body).map_err(|_| Refusal::unprocessable_patch())
+        let wished = match sort {
+            Sort::Apply => {
+                let applied = self.applied_body(part, writes.fields)?;
+                let wished = owners::applied(self, part, &now, &applied, self.request.query.says("force"))?;
+                self.check_name(part, &applied)?;
+                wished
             }
-            "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-                Ok(patch::merge(now, &body))
+            sort => {
+                let wished = self.patched_object(part, sort, &now, &patch, writes.fields)?;
+                let owners = owners::of_update(&now, &wished);
+                self.owned(part, &now, wished, &owners)?
             }
-            "application/apply-patch+yaml" => Ok(patch::merge(now, &body)),
-            _ => Err(Refusal::no_such_patch()),
+        };
+        self.check_version(target, &live, &wished)?;
+        if wished["spec"]["replicas"] == NOT_THERE {
+            let why = format!("the spec replicas field {:?} cannot be empty", paths.shown());
+            return Err(Refusal::bad_request(why).into());
         }
+        self.rescale(target, &live, &wished, paths, writes, "PatchOptions")
     }
 
-    fn check_scale(&self, target: &Target, now: &Value, wished: &Value) -> Result<(), Refusal> {
-        let name = target.name.as_deref().unwrap_or_default();
+    /// Writes a scale to the whole it belongs to.
+    fn rescale(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        wished: &Value,
+        paths: &ScalePaths,
+        writes: Writes,
+        options: &'static str,
+    ) -> Step<Value> {
         let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && target.kind.schema.is_some() {
             let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
             let cause = Cause::new("FieldValueInvalid", "spec.replicas", &message);
-            let about = crate::refusal::About { group: "autoscaling", what: "Scale", name };
-            return Err(Refusal::invalid(about, vec![cause]));
+            let name = target.name.as_deref().unwrap_or_default();
+            let about = About { group: "autoscaling", what: "Scale", name };
+            return Err(Refusal::invalid(about, vec![cause]).into());
         }
-        let (was, is) = (&now["metadata"], &wished["metadata"]);
-        let version = text(&is["resourceVersion"]);
-        if !version.is_empty() && was["resourceVersion"] != version.as_str() {
-            return Err(Refusal::modified(target.about(name)));
+        let mut object = Value::clone(live);
+        put(&mut object, &paths.wished, Value::from(replicas));
+        let owners = self.owners_of_whole(live, &managers(wished), target);
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            match owners.is_empty() {
+                true => drop(metadata.remove("managedFields")),
+                false => drop(metadata.insert("managedFields".to_owned(), owners.write())),
+            }
         }
-        Ok(())
+        let stored = self.update(&target.whole(), live, object, writes, options)?;
+        Ok(shown(&stored, paths))
     }
+
+    /// The scale of an object, with those who own its number.
+    fn scale_of(&self, live: &Value, target: &Target, paths: &ScalePaths) -> Value {
+        let mut scale = shown(live, paths);
+        // It was made here, and can be read.
+        let _ = builtin::decode(("autoscaling", "Scale"), &mut scale);
+        let owners = managers(live);
+        let owns = |entry: &&Entry| {
+            let path = self.replicas_in(&target.kind, &entry.who.api_version).flatten();
+            path.is_some_and(|path| has(&entry.fields, &path))
+        };
+        let entry = |entry: &Entry| Entry {
+            who: Who { api_version: VERSION.to_owned(), ..entry.who.clone() },
+            time: entry.time.clone(),
+            fields: only(&number()),
+        };
+        let entries: Vec<Entry> = owners.entries().iter().filter(owns).map(entry).collect();
+        if !entries.is_empty() {
+            scale["metadata"]["managedFields"] = Managers::from(entries).write();
+        }
+        scale
+    }
+
+    /// Who owns what of an object whose scale is owned like this. Whoever applied the number keeps it with all the rest
+    /// they own; whoever wrote it otherwise is from now on known for it apart from the rest.
+    fn owners_of_whole(&self, live: &Value, scale: &Managers, target: &Target) -> Managers {
+        let mut of_scale: Vec<Entry> = scale.entries().to_vec();
+        let mut owners = Vec::new();
+        for mut entry in managers(live).entries().iter().cloned() {
+            let Some(path) = self.replicas_in(&target.kind, &entry.who.api_version) else { continue };
+            if let Some(path) = path.filter(|path| has(&entry.fields, path)) {
+                let applied = |other: &Entry| {
+                    let Who { manager, operation, subresource, .. } = &other.who;
+                    *operation == Operation::Apply
+                        && (manager, operation, subresource)
+                            == (&entry.who.manager, &entry.who.operation, &entry.who.subresource)
+                };
+                match of_scale.iter().position(applied) {
+                    Some(index) => drop(of_scale.remove(index)),
+                    None => entry.fields = entry.fields.difference(&only(&path)),
+                }
+            }
+            owners.push(entry);
+        }
+        let version = target.kind.api_version();
+        let path = self.replicas_in(&target.kind, &version).flatten().unwrap_or_default();
+        let numbered = of_scale.into_iter().filter(|entry| has(&entry.fields, &number()));
+        owners.extend(numbered.map(|entry| Entry {
+            who: Who { api_version: version.clone(), ..entry.who },
+            // When it was is not known here.
+            time: String::new(),
+            fields: only(&path),
+        }));
+        owners.retain(|entry| !entry.fields.is_empty());
+        Managers::from(owners)
+    }
+
+    /// Where a version of a kind keeps the number; nothing in it if that version cannot be scaled, and nothing at all if
+    /// there is no such version.
+    fn replicas_in(&self, kind: &Kind, api_version: &str) -> Option<Option<Vec<String>>> {
+        match self.server.catalogue.custom_kind(kind) {
+            Some(definition) => {
+                let version = definition.of_api_version(api_version)?;
+                Some(version.scale.as_ref().map(|scale| parts(&scale.spec_replicas)))
+            }
+            None => (kind.api_version() == api_version).then(|| Some(number())),
+        }
+    }
+
+    fn scale_paths(&self, kind: &Kind) -> ScalePaths {
+        let scale = self.server.catalogue.custom(kind).and_then(|version| version.scale.as_ref());
+        match scale {
+            Some(scale) => ScalePaths {
+                wished: parts(&scale.spec_replicas),
+                found: parts(&scale.status_replicas),
+                selector: scale.label_selector.as_deref().map(parts),
+            },
+            None => ScalePaths { wished: number(), found: parts("status.replicas"), selector: None },
+        }
+    }
+
+    fn scale_columns(&self, kind: &Kind) -> Columns {
+        match self.server.catalogue.custom(kind) {
+            Some(version) => Columns::custom_scale(&custom::scale(version)),
+            None => Columns::scale(),
+        }
+    }
+}
+
+/// The version of scales.
+const VERSION: &str = "autoscaling/v1";
+
+/// Where a scale keeps its number.
+fn number() -> Vec<String> {
+    parts("spec.replicas")
+}
+
+fn parts(path: &str) -> Vec<String> {
+    path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Where the numbers of a scale lie.
@@ -110,30 +224,23 @@ struct ScalePaths {
     selector: Option<Vec<String>>,
 }
 
-/// When somebody scaled is never kept.
-fn timeless(mut object: Value) -> Value {
-    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
-    for entry in entries.filter(|entry| entry["subresource"] == "scale").filter_map(Value::as_object_mut) {
-        entry.remove("time");
-    }
-    // Who never wrote comes first.
-    if let Ok(managers) = Managers::read(&object["metadata"]["managedFields"]) {
-        object["metadata"]["managedFields"] = managers.write();
-    }
-    object
-}
-
-fn remove(object: &mut Value, path: &[String]) {
-    let Some((last, before)) = path.split_last() else { return };
-    let holder = before.iter().try_fold(object, |place, part| place.get_mut(part.as_str()));
-    if let Some(map) = holder.and_then(Value::as_object_mut) {
-        map.remove(last);
+impl ScalePaths {
+    /// Where the number is, as a definition says it.
+    fn shown(&self) -> String {
+        format!(".{}", self.wished.join("."))
     }
 }
 
-fn owns(fields: &Fields, path: &[String]) -> bool {
-    let below = path.iter().try_fold(fields, |fields, part| fields.child(&Element::field(part)));
-    below.is_some_and(|fields| !fields.is_empty())
+/// One field.
+fn only(path: &[String]) -> Fields {
+    let mut fields = Fields::default();
+    path.iter().fold(&mut fields, |fields, part| fields.at(Element::field(part))).set_member();
+    fields
+}
+
+fn has(fields: &Fields, path: &[String]) -> bool {
+    let found = path.iter().try_fold(fields, |fields, part| fields.child(&Element::field(part)));
+    found.is_some_and(Fields::is_member)
 }
 
 fn find<'a>(object: &'a Value, path: &[String]) -> &'a Value {
