@@ -89,6 +89,17 @@ fn the_distance_is_that_of_the_slowest_unfinished_role_from_the_fastest() {
 }
 
 #[test]
+fn nobody_is_far_from_a_role_that_does_not_change() {
+    let spec = spanned(&[4, 2], Percent(50));
+    let RuleKind::RollingUpdate(rule) = &spec.rules[0].kind else { panic!("a skew rule") };
+    let progress =
+        |desired: u32, ready: u32, settled: bool| Progress { desired, eligible: desired, ready, settled };
+    let distance = |progress: &[Progress]| coordinate::skew::distance(&spec, rule, progress);
+    assert_eq!(distance(&[progress(4, 0, false), progress(2, 2, true)]), 0);
+    assert_eq!(distance(&[progress(4, 0, false), progress(2, 2, false)]), 1000);
+}
+
+#[test]
 fn a_settled_role_counts_as_finished_even_while_broken() {
     let spec = spanned(&[4, 4], Percent(1));
     let progress = |settled| Progress { desired: 4, eligible: 4, ready: 0, settled };

@@ -37,13 +37,13 @@ pub fn ceilings(spec: &Spec, rule: &Skew, progress: &[Progress]) -> Vec<(usize, 
     found
 }
 
-/// How far apart the unfinished roles are from the most advanced one, in tenths of a percent, for screens.
+/// How far apart the unfinished roles are from the most advanced one that changes, in tenths of a percent, for
+/// screens.
 pub fn distance(spec: &Spec, rule: &Skew, progress: &[Progress]) -> u32 {
-    let shares = || spanned(spec, rule).map(|role| progress[role].share());
-    let slowest = spanned(spec, rule)
-        .filter(|role| !progress[*role].finished())
-        .map(|role| progress[role].share())
-        .min();
+    let changing = || spanned(spec, rule).filter(|role| !progress[*role].settled);
+    let shares = || changing().map(|role| progress[role].share());
+    let slowest =
+        changing().filter(|role| !progress[*role].finished()).map(|role| progress[role].share()).min();
     match (slowest, shares().max()) {
         (Some(slowest), Some(fastest)) => fastest.permille_above(slowest),
         _ => 0,

@@ -37,6 +37,7 @@ async fn stage() -> Option<Stage> {
 fn status(phase: &str, updated: u32, memory: &Memory) -> Value {
     let web = RoleStatus { name: "web".to_owned(), replicas: 4, updated, ..RoleStatus::default() };
     let mut status = LockstepSetStatus { replicas: 1, roles: vec![web], ..LockstepSetStatus::default() };
+    status.observed_generation = 1;
     status.rollout.phase = phase.to_owned();
     status.revision.update = "a41d0".to_owned();
     status.memory = json!(memory);
@@ -169,8 +170,16 @@ async fn promote_abort_and_retry_change_what_is_remembered_and_nothing_else() {
     memory.complete =
         Some(CompleteSet { revision: "6f2c9".parse().expect("short"), ..CompleteSet::default() });
     memory.restarts.insert("0/web/1".to_owned(), RestartMemory { count: 3, last: Time(9) });
-    stage.say("shop", status("Stalled", 1, &memory)).await;
-    stage.lockstep(&["promote", "shop"]).await.says("lockstepset \"shop\" promoted past a pause");
+    // What is remembered of a pause says nothing once it no longer holds.
+    stage.say("shop", status("Complete", 1, &memory)).await;
+    stage.lockstep(&["promote", "shop"]).await.refuses("no pause holds shop now");
+    let mut held = status("Stalled", 1, &memory);
+    held["rollout"]["blocked"] = json!([{
+        "what": "shop-0/web-1", "reason": "PauseStep", "rule": "coordination[canary].steps[1]",
+        "since": "2026-01-01T00:00:00Z", "message": "step 2/3: pause",
+    }]);
+    stage.say("shop", held).await;
+    stage.lockstep(&["promote", "shop"]).await.says("\"shop\" promoted past coordination[canary].steps[1]");
     let promoted = memory_of(&stage).await.promoted;
     assert_eq!(promoted.iter().map(|p| (p.rule.as_str(), p.step)).collect::<Vec<_>>(), [("canary", 1)]);
     stage.lockstep(&["promote", "shop"]).await.refuses("no pause holds shop now");

@@ -28,6 +28,10 @@ pub async fn act(home: &Home, args: &PromoteArgs, screen: &mut Screen<'_>) -> Re
             bail!("{name} has no group {group}; it has {}", words::count(spec.replicas, "group"));
         }
         let held = held(set, args.group);
+        // What is remembered of a pause outlives it; whether one holds is in a status that speaks of this spec.
+        if held.is_empty() && set.is_seen() {
+            bail!("no pause holds {name}{} now", of_group(args.group));
+        }
         match verbs::promote(spec, memory, args.group) {
             0 => bail!("no pause holds {name}{} now", of_group(args.group)),
             _ => Ok(held),
