@@ -67,6 +67,13 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Somebody may have to be asked about a kind.
+    pub(super) fn may_ask(&self, target: &Target) -> bool {
+        let definition = self.server.catalogue.custom_kind(&target.kind);
+        definition.is_some_and(|definition| definition.webhook.is_some())
+            || [Sort::Mutating, Sort::Validating].iter().any(|sort| !self.hooks(*sort).is_empty())
+    }
+
     fn hooks(&self, sort: Sort) -> Vec<Hook> {
         let resource: Arc<str> = Arc::from(sort.resource());
         let configurations = self.server.store.list(&resource, None);

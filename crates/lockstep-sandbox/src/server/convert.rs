@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::builtin;
 use crate::definition::Definition;
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
@@ -99,6 +100,8 @@ fn tidy(definition: &Definition, object: &mut Value) {
     if let Some(version) = definition.version_of(object) {
         custom::prune(version, object);
     }
+    // What cannot be read was refused before.
+    let _ = builtin::decode_metadata(&mut object["metadata"]);
 }
 
 /// Which state of an object it is, is not part of the object.
@@ -118,6 +121,23 @@ impl Turn<'_> {
     /// The object of a path, in the version that was asked for.
     pub(super) fn live(&self, target: &Target) -> Step<Arc<Value>> {
         self.converted(&self.stored(target)?, &target.kind)
+    }
+
+    /// The same for whoever is about to write it: a real server writes down what it knows of it first, so it must be
+    /// possible to store it as it is.
+    pub(super) fn live_to_write(&self, target: &Target) -> Step<Arc<Value>> {
+        let live = self.live(target)?;
+        self.check_storable(target, &live)?;
+        Ok(live)
+    }
+
+    pub(super) fn check_storable(&self, target: &Target, live: &Value) -> Step<()> {
+        match self.server.catalogue.custom_kind(&target.kind) {
+            Some(definition) if definition.webhook.is_some() => {
+                self.in_storage_version(live.clone(), &target.kind).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An object as it is stored.
@@ -146,8 +166,26 @@ impl Turn<'_> {
         self.keep_stored(target, key, stored, version, dry_run)
     }
 
+    /// The same for an object that stands, if what is stored changes.
+    pub(super) fn keep_changed(
+        &mut self,
+        target: &Target,
+        key: Key,
+        live: &Arc<Value>,
+        object: Value,
+        dry_run: bool,
+    ) -> Step<Arc<Value>> {
+        let version = live["metadata"]["resourceVersion"].clone();
+        let mut stored = self.in_storage_version(object, &target.kind)?;
+        stored["metadata"]["resourceVersion"] = version.clone();
+        if self.server.store.get(&key).is_some_and(|stands| **stands == stored) {
+            return Ok(Arc::clone(live));
+        }
+        self.keep_stored(target, key, stored, version, dry_run)
+    }
+
     /// The same for an object that is in the version it is stored in.
-    pub(super) fn keep_stored(
+    fn keep_stored(
         &mut self,
         target: &Target,
         key: Key,
@@ -161,7 +199,12 @@ impl Turn<'_> {
         }
         // Whoever has to be asked how it is read is asked before anything is stored.
         let stored = Arc::new(without_version(stored));
-        let mut shown = Value::clone(&*self.converted(&stored, &target.kind)?);
+        let shown = self.converted(&stored, &target.kind);
+        if let (Err(Stop::No(_)), false) = (&shown, dry_run) {
+            // It is stored before it is read again, and stays.
+            self.keep(key.clone(), Value::clone(&stored), false);
+        }
+        let mut shown = Value::clone(&*shown?);
         let version = match dry_run {
             true => version,
             false => self.keep(key, Value::clone(&stored), false)["metadata"]["resourceVersion"].clone(),

@@ -43,7 +43,7 @@ impl Turn<'_> {
             return self.apply(target, writes);
         }
         let patch = self.patch_body()?;
-        let live = self.live(target)?;
+        let live = self.live_to_write(target)?;
         let mut object = self.patched_object(target, sort, &live, &patch, writes.fields)?;
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
@@ -241,13 +241,17 @@ impl Turn<'_> {
             Err(refusal) => return Err(refusal.into()),
         };
         let live = self.converted(&live, &target.kind)?;
+        self.check_storable(target, &live)?;
         let mut object = owners::applied(self, target, &live, &applied, force)?;
         self.check_name(target, &applied)?;
         self.convertible(target, &applied, &object)?;
         if target.kind.schema.is_some() {
             self.prune(&mut object, &target.kind);
         }
-        self.set_defaults(target, &mut object);
+        // Whoever changes nothing of an object in one version does not fill it with the defaults of that one.
+        if !owners::same_but_for_owners(&object, &live) {
+            self.set_defaults(target, &mut object);
+        }
         self.check_version(target, &live, &object)?;
         carry(&live, &mut object);
         let stored = self.update(target, &live, object, writes, "PatchOptions")?;

@@ -33,7 +33,10 @@ pub fn normal(mut played: Played) -> Played {
         for together in
             events.chunk_by_mut(|one, other| one["type"] == "DELETED" && other["type"] == "DELETED")
         {
-            if together.iter().any(|event| event.to_string().contains("gen-*")) {
+            if together.len() > 1 && together.iter().any(|event| event.to_string().contains("gen-*")) {
+                together
+                    .iter_mut()
+                    .for_each(|event| event["object"]["metadata"]["resourceVersion"] = json!("*"));
                 together.sort_by_key(Value::to_string);
             }
         }
@@ -199,6 +202,9 @@ fn excused(text: &str) -> String {
         && (why.starts_with("errors:") || why.ends_with("field not declared in schema"))
     {
         return format!("{before}failed to create typed patch object{about}): (errors)");
+    }
+    if let Some((before, _)) = text.split_once("failed to convert new object: ") {
+        return format!("{before}failed to convert new object: (errors)");
     }
     if let Some((before, after)) = text.split_once("Invalid value: {}: `selector` does not match") {
         return format!("{before}Invalid value: null: `selector` does not match{after}");

@@ -158,6 +158,11 @@ fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Step<Managers
     Ok(outcome.managers)
 }
 
+/// Nothing differs but who owns it.
+pub(in crate::server) fn same_but_for_owners(one: &Value, other: &Value) -> bool {
+    bare(one) == bare(other)
+}
+
 /// Nothing differs but when somebody owned it.
 pub(in crate::server) fn same_but_for_times(one: &Value, other: &Value) -> bool {
     if one == other {
