@@ -2,15 +2,16 @@
 
 #![allow(clippy::expect_used)]
 
+mod client;
+
 use std::sync::Arc;
 
-use http::{Method, Request, Response};
-use http_body_util::{BodyExt, Full};
-use lockstep_sandbox::cluster::{Answered, Carried, Cluster, Setup, Webhooks};
+use http::Method;
+use lockstep_sandbox::cluster::{Carried, Cluster, Setup, Webhooks};
 use serde_json::{Value, json};
-use tower::{Service, ServiceExt};
 
-const JSON: &str = "application/json";
+use crate::client::{JSON, ask, create, next, send};
+
 const APPLY: &str = "application/apply-patch+yaml";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ONE: &str = "/apis/example.io/v1/namespaces/default/things";
@@ -75,29 +76,13 @@ async fn cluster() -> Cluster {
     webhooks.answer("things.example.io", Arc::new(convert));
     let origin = "2026-01-01T00:00:00Z".parse().expect("a time");
     let cluster = Cluster::start(Setup { caller: webhooks, ..Setup::at(origin) });
-    let (code, made) = ask(&cluster, Method::POST, DEFINITIONS, JSON, definition()).await;
+    let (code, made) = create(&cluster, DEFINITIONS, definition()).await;
     assert_eq!((code, &made["status"]["storedVersions"]), (201, &json!(["v1"])), "{made}");
     cluster
 }
 
-async fn send(cluster: &Cluster, method: Method, path: &str, media: &str, body: Value) -> Response<Answered> {
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    let request = Request::builder().method(method).uri(path).header("content-type", media);
-    let request = request.header("user-agent", "test/1").body(Full::new(bytes::Bytes::from(body)));
-    let mut service = cluster.service();
-    let service = ServiceExt::<Request<Full<bytes::Bytes>>>::ready(&mut service).await.expect("ready");
-    service.call(request.expect("a request")).await.expect("an answer")
-}
-
-async fn ask(cluster: &Cluster, method: Method, path: &str, media: &str, body: Value) -> (u16, Value) {
-    let response = send(cluster, method, path, media, body).await;
-    let code = response.status().as_u16();
-    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap_or_default())
-}
-
 async fn get(cluster: &Cluster, path: &str) -> (u16, Value) {
-    ask(cluster, Method::GET, path, JSON, Value::Null).await
+    ask(cluster, Method::GET, path, None).await
 }
 
 fn thing(version: &str, name: &str, number: &str, value: i64) -> Value {
@@ -107,25 +92,20 @@ fn thing(version: &str, name: &str, number: &str, value: i64) -> Value {
     })
 }
 
-async fn next(watch: &mut Answered) -> Value {
-    let frame = watch.frame().await.expect("a frame").expect("a frame");
-    serde_json::from_slice(&frame.into_data().expect("data")).expect("an event")
-}
-
 #[tokio::test(start_paused = true)]
 async fn every_version_reads_and_writes_what_the_other_wrote() {
     let cluster = cluster().await;
     let watch = format!("{ONE}?watch=1");
-    let mut watch = send(&cluster, Method::GET, &watch, JSON, Value::Null).await.into_body();
-    let (code, made) = ask(&cluster, Method::POST, TWO, JSON, thing("v2", "a", "count", 3)).await;
+    let mut watch = send(&cluster, Method::GET, &watch, None).await.into_body();
+    let (code, made) = create(&cluster, TWO, thing("v2", "a", "count", 3)).await;
     assert_eq!((code, &made["spec"]), (201, &json!({"count": 3, "color": "v2"})), "{made}");
     let (_, one) = get(&cluster, &format!("{ONE}/a")).await;
     assert_eq!(one["spec"], json!({"size": 3, "color": "v2"}));
     assert_eq!(one["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
-    assert_eq!(next(&mut watch).await["object"], one);
+    assert_eq!(next(&mut watch).await.expect("an event")["object"], one);
     let applied = thing("v1", "a", "size", 4);
     let path = format!("{ONE}/a?fieldManager=one&force=true");
-    let (code, applied) = ask(&cluster, Method::PATCH, &path, APPLY, applied).await;
+    let (code, applied) = ask(&cluster, Method::PATCH, &path, Some((APPLY, applied))).await;
     assert_eq!((code, &applied["metadata"]["generation"]), (200, &json!(2)), "{applied}");
     let owners: Vec<String> = applied["metadata"]["managedFields"]
         .as_array()
@@ -139,33 +119,33 @@ async fn every_version_reads_and_writes_what_the_other_wrote() {
         r#""test" "example.io/v2" {"f:spec":{".":{},"f:color":{}}}"#,
     ];
     assert_eq!(owners, expected);
-    assert_eq!(next(&mut watch).await["object"]["spec"]["size"], 4);
+    assert_eq!(next(&mut watch).await.expect("an event")["object"]["spec"]["size"], 4);
     let (_, listed) = get(&cluster, TWO).await;
     let items = listed["items"].as_array().expect("items");
     assert_eq!((items.len(), &items[0]["spec"]["count"]), (1, &json!(4)));
-    let (code, _) = ask(&cluster, Method::DELETE, TWO, JSON, Value::Null).await;
-    assert_eq!((code, &next(&mut watch).await["type"]), (200, &json!("DELETED")));
+    let (code, _) = ask(&cluster, Method::DELETE, TWO, None).await;
+    assert_eq!((code, &next(&mut watch).await.expect("an event")["type"]), (200, &json!("DELETED")));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_converted_is_not_shown_and_not_written() {
+async fn what_cannot_be_converted_is_not_shown() {
     let cluster = cluster().await;
     let watch = format!("{TWO}?watch=1");
-    let mut watch = send(&cluster, Method::GET, &watch, JSON, Value::Null).await.into_body();
+    let mut watch = send(&cluster, Method::GET, &watch, None).await.into_body();
     let unlucky = "conversion webhook for example.io/v1, Kind=Thing failed: unlucky";
     // It can be stored, but whoever wrote it cannot read it again.
-    let (code, refused) = ask(&cluster, Method::POST, TWO, JSON, thing("v2", "b", "count", 13)).await;
+    let (code, refused) = create(&cluster, TWO, thing("v2", "b", "count", 13)).await;
     assert_eq!((code, &refused["message"]), (500, &json!(unlucky)), "{refused}");
     assert_eq!(get(&cluster, &format!("{ONE}/b")).await.0, 200);
-    let (code, _) = ask(&cluster, Method::POST, ONE, JSON, thing("v1", "a", "size", 13)).await;
+    let (code, _) = create(&cluster, ONE, thing("v1", "a", "size", 13)).await;
     assert_eq!((code, get(&cluster, &format!("{ONE}/a")).await.0), (201, 200));
     for path in [TWO.to_owned(), format!("{TWO}/a")] {
         let (code, refused) = get(&cluster, &path).await;
         assert_eq!((code, &refused["message"]), (500, &json!(unlucky)), "{path}");
     }
-    let last = next(&mut watch).await;
+    let last = next(&mut watch).await.expect("an event");
     assert_eq!((&last["type"], &last["object"]["message"]), (&json!("ERROR"), &json!(unlucky)));
-    assert!(watch.frame().await.is_none());
+    assert_eq!(next(&mut watch).await, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,32 +157,32 @@ async fn versions_come_by_their_worth_and_old_ones_warn() {
     assert_eq!(versions, ["v2", "v1", "v1alpha1"]);
     let path = ONE.replace("/v1/", "/v1alpha1/");
     for query in ["", "?watch=1"] {
-        let answer = send(&cluster, Method::GET, &format!("{path}{query}"), JSON, Value::Null).await;
+        let answer = send(&cluster, Method::GET, &format!("{path}{query}"), None).await;
         let warning = answer.headers().get("warning").and_then(|warning| warning.to_str().ok());
         assert_eq!(
             warning,
             Some("299 - \"example.io/v1alpha1 Thing is deprecated; use example.io/v2 Thing\"")
         );
     }
-    assert_eq!(send(&cluster, Method::GET, ONE, JSON, Value::Null).await.headers().get("warning"), None);
+    assert_eq!(send(&cluster, Method::GET, ONE, None).await.headers().get("warning"), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn objects_move_to_another_storage_version_as_they_are_written() {
     let cluster = cluster().await;
     for name in ["a", "b"] {
-        ask(&cluster, Method::POST, ONE, JSON, thing("v1", name, "size", 1)).await;
+        create(&cluster, ONE, thing("v1", name, "size", 1)).await;
     }
     let path = format!("{DEFINITIONS}/things.example.io");
     let (_, mut crd) = get(&cluster, &path).await;
     for (index, stored) in [(1, false), (2, true)] {
         crd["spec"]["versions"][index]["storage"] = json!(stored);
     }
-    let (code, crd) = ask(&cluster, Method::PUT, &path, JSON, crd).await;
+    let (code, crd) = ask(&cluster, Method::PUT, &path, Some((JSON, crd))).await;
     assert_eq!((code, &crd["status"]["storedVersions"]), (200, &json!(["v1", "v2"])), "{crd}");
     // Writing what is there already moves it.
     let (_, a) = get(&cluster, &format!("{ONE}/a")).await;
-    let (code, moved) = ask(&cluster, Method::PUT, &format!("{ONE}/a"), JSON, a.clone()).await;
+    let (code, moved) = ask(&cluster, Method::PUT, &format!("{ONE}/a"), Some((JSON, a.clone()))).await;
     assert_eq!((code, &moved["spec"]), (200, &a["spec"]), "{moved}");
     assert_ne!(moved["metadata"]["resourceVersion"], a["metadata"]["resourceVersion"]);
     let stored = cluster.look(|server| {
@@ -212,7 +192,7 @@ async fn objects_move_to_another_storage_version_as_they_are_written() {
     assert_eq!(stored, ["example.io/v2", "example.io/v1"]);
     let mut crd = crd;
     crd["spec"]["versions"].as_array_mut().expect("versions").retain(|version| version["name"] != "v1");
-    let (code, refused) = ask(&cluster, Method::PUT, &path, JSON, crd).await;
+    let (code, refused) = ask(&cluster, Method::PUT, &path, Some((JSON, crd))).await;
     let message = refused["message"].as_str().expect("a message");
     assert!(code == 422 && message.contains("v1 was previously a storage version"), "{message}");
 }
