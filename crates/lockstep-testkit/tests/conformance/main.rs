@@ -2,12 +2,13 @@
 //!
 //! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one, `seed:100..200` a
 //! hundred of them. From a million on they are about a kind with several versions, from two million on about one that a
-//! webhook converts.
+//! webhook converts, from three million on about objects that many write.
 
 #![allow(clippy::expect_used)]
 
 mod compare;
 mod convert;
+mod crowd;
 mod ends;
 mod kinds;
 mod normal;
@@ -34,7 +35,7 @@ use lockstep_testkit::{Cluster, Component};
 use serde_json::Value;
 
 use crate::compare::Difference;
-use crate::sequence::{Sequence, Step, VERSIONS, WEBHOOKS, generate};
+use crate::sequence::{CROWDS, Sequence, Step, VERSIONS, WEBHOOKS, generate};
 
 /// How many sequences are played unless told.
 const FEW: u64 = 300;
@@ -143,8 +144,8 @@ fn seeds() -> Vec<u64> {
         },
         None => {
             let many = told.parse().unwrap_or(FEW);
-            let versions = (VERSIONS..VERSIONS + many / 3).chain(WEBHOOKS..WEBHOOKS + many / 3);
-            (0..many).chain(versions).collect()
+            let others = [VERSIONS, WEBHOOKS, CROWDS].into_iter().flat_map(|first| first..first + many / 5);
+            (0..many).chain(others).collect()
         }
     }
 }

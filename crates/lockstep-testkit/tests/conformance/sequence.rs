@@ -73,6 +73,9 @@ pub const VERSIONS: u64 = 1_000_000;
 /// From this seed on, about one whose versions a webhook converts.
 pub const WEBHOOKS: u64 = 2_000_000;
 
+/// From this seed on, about objects that many write.
+pub const CROWDS: u64 = 3_000_000;
+
 /// The sequence of a seed, in a namespace.
 pub fn generate(seed: u64, space: &str) -> Sequence {
     let mut rng = Rng::new(seed);
@@ -85,6 +88,12 @@ pub fn generate(seed: u64, space: &str) -> Sequence {
         false => GIZMOS.to_vec(),
     };
     let mut maker = Maker { rng, space: space.to_owned() };
+    if seed >= CROWDS {
+        let (kinds, steps) = maker.crowd();
+        let watches = kinds.iter().map(|kind| format!("{}?watch=true", kind.path(space))).collect();
+        let last = kinds.iter().map(|kind| maker.last(kind)).collect();
+        return Sequence { first, watches, steps, last };
+    }
     let watches = chosen.iter().map(|kind| maker.watch(kind)).collect();
     let length = 4 + maker.rng.below(16);
     let steps = (0..length).map(|_| {
