@@ -17,8 +17,10 @@ const THINGS: &str = "/apis/example.io/v1/namespaces/default/things";
 /// What every webhook was sent, in order.
 type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// Some webhooks: their names, whether they are asked again, and what they change.
-async fn cluster(hooks: &[(&str, &str, Value)], rule: Value) -> (Cluster, Asked) {
+/// A webhook: its name, whether it is asked again, and what it changes.
+type Spec<'a> = (&'a str, &'a str, Value);
+
+async fn cluster(hooks: &[Spec<'_>], rule: Value) -> (Cluster, Asked) {
     let asked = Asked::default();
     let webhooks = Arc::new(Webhooks::default());
     let mut configured = Vec::new();
@@ -63,7 +65,7 @@ fn add(path: &str, value: Value) -> Value {
 #[tokio::test(start_paused = true)]
 async fn who_wants_to_see_what_others_changed_is_asked_once_more() {
     let rule = json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]});
-    let rows: [(&str, [(&str, &str, Value); 3], &[&str]); 4] = [
+    let rows: [(&str, [Spec<'_>; 3], &[&str]); 4] = [
         (
             "the one before sees what the one after did",
             [

@@ -8,11 +8,10 @@ use crate::builtin;
 use crate::definition::Definition;
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
-use crate::store::Key;
 
 use super::routes::Target;
 use super::told::Told;
-use super::{Server, Step, Stop, Turn, catalogue, conversion, custom, events};
+use super::{Server, Step, Stop, Turn, conversion, custom, events};
 
 impl Server {
     /// A stored object as a version of its kind shows it.
@@ -105,7 +104,7 @@ fn tidy(definition: &Definition, object: &mut Value) {
 }
 
 /// Which state of an object it is, is not part of the object.
-fn without_version(mut object: Value) -> Value {
+pub(super) fn without_version(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("resourceVersion");
     }
@@ -151,83 +150,5 @@ impl Turn<'_> {
         let mut object = self.server.in_version(definition, without_version(object), &storage, self.told)?;
         tidy(definition, &mut object);
         Ok(object)
-    }
-
-    /// Stores an object, unless it is a dry run. As whoever wrote it reads it again.
-    pub(super) fn keep_of(
-        &mut self,
-        target: &Target,
-        key: Key,
-        object: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        let version = object["metadata"]["resourceVersion"].clone();
-        let stored = self.in_storage_version(object, &target.kind)?;
-        self.keep_stored(target, key, stored, version, dry_run)
-    }
-
-    /// The same for an object that stands, if what is stored changes.
-    pub(super) fn keep_changed(
-        &mut self,
-        target: &Target,
-        key: Key,
-        live: &Arc<Value>,
-        object: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        let version = live["metadata"]["resourceVersion"].clone();
-        let mut stored = self.in_storage_version(object, &target.kind)?;
-        stored["metadata"]["resourceVersion"] = version.clone();
-        if self.server.store.get(&key).is_some_and(|stands| **stands == stored) {
-            return Ok(Arc::clone(live));
-        }
-        self.keep_stored(target, key, stored, version, dry_run)
-    }
-
-    /// The same for an object that is in the version it is stored in.
-    fn keep_stored(
-        &mut self,
-        target: &Target,
-        key: Key,
-        stored: Value,
-        version: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        if self.server.catalogue.custom_kind(&target.kind).is_none() {
-            let kept = self.keep(key, stored, dry_run);
-            return self.converted(&kept, &target.kind);
-        }
-        // Whoever has to be asked how it is read is asked before anything is stored.
-        let stored = Arc::new(without_version(stored));
-        let shown = self.converted(&stored, &target.kind);
-        if let (Err(Stop::No(_)), false) = (&shown, dry_run) {
-            // It is stored before it is read again, and stays.
-            self.keep(key.clone(), Value::clone(&stored), false);
-        }
-        let mut shown = Value::clone(&*shown?);
-        let version = match dry_run {
-            true => version,
-            false => self.keep(key, Value::clone(&stored), false)["metadata"]["resourceVersion"].clone(),
-        };
-        if version.is_null() {
-            return Ok(Arc::new(without_version(shown)));
-        }
-        shown["metadata"]["resourceVersion"] = version;
-        Ok(Arc::new(shown))
-    }
-}
-
-impl Turn<'_> {
-    /// Stores an object as it is, unless it is a dry run.
-    pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
-        if dry_run {
-            return Arc::new(object);
-        }
-        let is_definition = *key.resource == *catalogue::DEFINITIONS;
-        let object = self.server.store.put(key, object);
-        if is_definition {
-            self.server.catalogue.define(&object);
-        }
-        object
     }
 }
