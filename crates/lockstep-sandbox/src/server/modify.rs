@@ -30,7 +30,7 @@ impl Turn<'_> {
             }
             live => {
                 live?;
-                self.live_to_write(target)?
+                self.live_to_write(target, writes.dry_run)?
             }
         };
         check_custom_kind(&object, &target.kind)?;

@@ -312,8 +312,11 @@ fn gadget(rng: &mut Rng) -> Value {
 }
 
 fn gizmo(rng: &mut Rng, number: &str) -> Value {
-    let mode = ["Slow", "Slow", "Slow", "Slow", "Fast", "Fast", "Fast", "Fast", "Odd", "Lost", "Other"];
-    let mut spec = json!({"mode": rng.of(&mode)});
+    // What cannot be stored is never written in the version that is stored: a real server remembers what it has seen in
+    // the other one for a while, and cannot go on from there.
+    let modes = ["Slow", "Slow", "Slow", "Slow", "Fast", "Fast", "Fast", "Fast", "Odd", "Lost", "Other"];
+    let modes = if number == "size" { &modes[..8] } else { &modes[..] };
+    let mut spec = json!({"mode": rng.of(modes)});
     let parts = [
         (number, json!(rng.below(5))),
         ("tags", json!([rng.of(&["a", "b"]), rng.of(&["c", "d"])])),

@@ -47,7 +47,7 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let wished = self.object_of_body(&part.kind, writes.fields)?;
         self.check_name(part, &wished)?;
-        let live = self.live_to_write(target)?;
+        let live = self.live_to_write(target, writes.dry_run)?;
         check_number(target, &wished)?;
         check_identity(target, &live, &wished, writes.dry_run)?;
         let now = self.scale_of(&live, target, paths);
@@ -60,7 +60,7 @@ impl Turn<'_> {
         let sort = self.sort(&target.kind)?;
         let writes = self.patch_options(sort)?;
         let patch = if sort == Sort::Apply { Value::Null } else { self.patch_body()? };
-        let live = self.live_to_write(target)?;
+        let live = self.live_to_write(target, writes.dry_run)?;
         let mut now = self.scale_of(&live, target, paths);
         if target.kind.schema.is_none() && find(&live, &paths.wished).is_null() {
             now["spec"]["replicas"] = Value::from(NOT_THERE);
