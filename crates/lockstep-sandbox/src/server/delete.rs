@@ -215,6 +215,9 @@ impl Turn<'_> {
             object["metadata"]["deletionGracePeriodSeconds"] = Value::from(grace);
         }
         set_finalizers(&mut object, finalizers);
+        if held && !is_graceful(target) {
+            object["metadata"]["deletionGracePeriodSeconds"] = Value::from(0);
+        }
         let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
         if !held && grace == 0 {
             // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
