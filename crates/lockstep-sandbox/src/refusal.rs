@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::apply::{Conflict, Operation};
+use crate::apply::{Conflict, Operation, Who};
 use crate::schema::words::quoted;
 
 /// The reasons a webhook may give.
@@ -234,10 +234,11 @@ impl Refusal {
             [only] => format!("Apply failed with 1 conflict: conflict with {}: {}", owner(only), only.field),
             several => {
                 let mut lines: Vec<String> = Vec::new();
-                let mut owners: Vec<String> = several.iter().map(owner).collect();
+                let mut owners: Vec<(String, String)> =
+                    several.iter().map(|conflict| (identifier(conflict), owner(conflict))).collect();
                 owners.sort();
                 owners.dedup();
-                for one in owners {
+                for (_, one) in owners {
                     lines.push(format!("conflicts with {one}:"));
                     let fields = several.iter().filter(|conflict| owner(conflict) == one);
                     lines.extend(fields.map(|conflict| format!("- {}", conflict.field)));
@@ -333,6 +334,20 @@ impl Refusal {
     }
 }
 
+/// What the owners of fields are sorted by: what they are written as, as a text.
+fn identifier(conflict: &Conflict) -> String {
+    let Who { manager, operation, subresource, api_version } = &conflict.who;
+    let version = match operation {
+        Operation::Apply => String::new(),
+        Operation::Update => format!(",\"apiVersion\":{api_version:?}"),
+    };
+    let part = match subresource.as_str() {
+        "" => String::new(),
+        part => format!(",\"subresource\":{part:?}"),
+    };
+    format!("{{\"manager\":{manager:?},\"operation\":\"{operation:?}\"{version}{part}}}")
+}
+
 /// Who owns a field, as conflicts name them.
 fn owner(conflict: &Conflict) -> String {
     let who = &conflict.who;
@@ -350,7 +365,6 @@ fn owner(conflict: &Conflict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apply::Who;
 
     const WEB: About<'_> = About { group: "apps", what: "deployments", name: "web" };
 

@@ -102,14 +102,8 @@ impl Store {
 
     /// Removes an object. Returns its last state, with the revision this makes.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
-        let last = Value::clone(self.objects.get(key)?);
-        self.remove_as(key, last)
-    }
-
-    /// Removes an object, whose last state is told to be this one.
-    pub fn remove_as(&mut self, key: &Key, last: Value) -> Option<Arc<Value>> {
         let before = self.objects.remove(key)?;
-        let last = self.stamp(last);
+        let last = self.stamp(Value::clone(&before));
         let after = Arc::clone(&last);
         self.note(Change {
             revision: self.revision,

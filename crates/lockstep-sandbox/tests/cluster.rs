@@ -2,51 +2,20 @@
 
 #![allow(clippy::expect_used)]
 
+mod client;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, Response};
-use http_body_util::{BodyExt, Full};
+use http::Method;
 use lockstep_sandbox::cluster::data::Data;
-use lockstep_sandbox::cluster::{Answered, Carried, Cluster, Setup, Webhooks};
+use lockstep_sandbox::cluster::{Carried, Cluster, Setup, Webhooks};
 use serde_json::{Value, json};
-use tower::{Service, ServiceExt};
 
-const JSON: &str = "application/json";
+use crate::client::{ask, create, next, send};
 
 fn setup() -> Setup {
     Setup::at("2026-01-01T00:00:00Z".parse().expect("a time"))
-}
-
-async fn send(
-    cluster: &Cluster,
-    method: Method,
-    path: &str,
-    body: Option<(&str, Value)>,
-) -> Response<Answered> {
-    let (media, body) = body.map_or((JSON, String::new()), |(media, body)| (media, body.to_string()));
-    let request = Request::builder().method(method).uri(path).header("content-type", media);
-    let request = request.header("user-agent", "test/1").body(Full::new(bytes::Bytes::from(body)));
-    let mut service = cluster.service();
-    let service = ServiceExt::<Request<Full<bytes::Bytes>>>::ready(&mut service).await.expect("ready");
-    service.call(request.expect("a request")).await.expect("an answer")
-}
-
-async fn ask(cluster: &Cluster, method: Method, path: &str, body: Option<(&str, Value)>) -> (u16, Value) {
-    let response = send(cluster, method, path, body).await;
-    let code = response.status().as_u16();
-    let bytes = response.into_body().collect().await.expect("a body").to_bytes();
-    (code, serde_json::from_slice(&bytes).unwrap_or_default())
-}
-
-async fn create(cluster: &Cluster, path: &str, object: Value) -> (u16, Value) {
-    ask(cluster, Method::POST, path, Some((JSON, object))).await
-}
-
-async fn next(watch: &mut Answered) -> Option<Value> {
-    let frame = watch.frame().await?.expect("a frame");
-    let bytes = frame.into_data().expect("data");
-    Some(serde_json::from_slice(&bytes).expect("an event"))
 }
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -1,5 +1,7 @@
 //! What changed between two states of an object, field by field.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::fields::{Element, Fields};
@@ -108,25 +110,43 @@ fn maps<'a>(
 }
 
 fn lists(old: &[Value], new: &[Value], of: &ListShape, shapes: &Shapes) -> Comparison {
-    let element = |index: usize, item: &Value| of.element(item).unwrap_or_else(|| Element::index(index));
-    let keyed = |items: &[Value]| -> Vec<(Element, Value)> {
-        items.iter().enumerate().map(|(index, item)| (element(index, item), item.clone())).collect()
-    };
-    let (old, new) = (keyed(old), keyed(new));
-    let find = |items: &[(Element, Value)], wanted: &Element| {
-        items.iter().find(|(element, _)| element == wanted).map(|(_, item)| item.clone())
-    };
+    let (old, new) = (by_element(old, of), by_element(new, of));
+    let none = Vec::new();
     let mut all = Comparison::default();
-    for (element, item) in &old {
-        match find(&new, element) {
-            Some(now) => all.hang(element, compare(item, &now, &of.items, shapes)),
-            None => all.removed.hang(element.clone(), whole(item, &of.items, shapes)),
+    for element in old.keys().chain(new.keys().filter(|element| !old.contains_key(*element))) {
+        let was = old.get(element).unwrap_or(&none);
+        let is = new.get(element).unwrap_or(&none);
+        match (was.as_slice(), is.as_slice()) {
+            ([was], [is]) => all.hang(element, compare(was, is, &of.items, shapes)),
+            ([was], []) => all.removed.hang(element.clone(), whole(was, &of.items, shapes)),
+            ([], [is]) => all.added.hang(element.clone(), whole(is, &of.items, shapes)),
+            // What is there several times is one thing.
+            ([_, _, ..], [_, _, ..]) if was == is => {}
+            ([_, _, ..], [_, _, ..]) => all.modified.hang(element.clone(), Fields::leaf()),
+            ([_, _, ..], is) => {
+                for item in is {
+                    all.added.hang(element.clone(), whole(item, &of.items, shapes));
+                }
+                all.removed.hang(element.clone(), Fields::leaf());
+            }
+            (was, _) => {
+                for item in was {
+                    all.removed.hang(element.clone(), whole(item, &of.items, shapes));
+                }
+                all.added.hang(element.clone(), Fields::leaf());
+            }
         }
     }
-    for (element, item) in new.iter().filter(|(element, _)| find(&old, element).is_none()) {
-        all.added.hang(element.clone(), whole(item, &of.items, shapes));
-    }
     all
+}
+
+/// The items of a list, by what they are known by.
+fn by_element<'a>(items: &'a [Value], of: &ListShape) -> BTreeMap<Element, Vec<&'a Value>> {
+    let mut known: BTreeMap<Element, Vec<&Value>> = BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        known.entry(of.element(item).unwrap_or_else(|| Element::index(index))).or_default().push(item);
+    }
+    known
 }
 
 /// A value that came or went as a whole: the place itself, and every place below.

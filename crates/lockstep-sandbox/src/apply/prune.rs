@@ -35,14 +35,18 @@ pub fn prune<V: Versions>(
         return Ok(merged);
     };
     let last = named(last, all.shape, all.shapes);
+    let mut merged_there = all.object.clone();
     let mut kept = without(&all.object, &last, all.shape, all.shapes);
     // Those of the same version first: what they own may be needed to get to the others.
     let same = owned.remove(last_version).map(|owned| (last_version.to_owned(), owned));
     for (version, owned) in same.into_iter().chain(owned) {
-        let Some(whole) = versions.convert(&merged, &version, &back("merged", &version))? else { continue };
+        let Some(whole) = versions.convert(&merged_there, &version, &back("merged", &version))? else {
+            continue;
+        };
         let Some(bare) = versions.convert(&kept, &version, &back("pruned", &version))? else { continue };
         let stays = of(&bare).union(&named(&owned, whole.shape, whole.shapes));
         kept = without(&whole.object, &of(&whole).difference(&stays), whole.shape, whole.shapes);
+        merged_there = whole.object;
     }
     let Some(kept) = versions.convert(&kept, last_version, &why(DANGLING))? else { return Ok(merged) };
     let gone = of(&all).difference(&of(&kept)).intersection(&last);

@@ -161,6 +161,9 @@ fn nested<'a, T>(
         format!("{shown} accessor error: {} is of the type {}, expected {wanted}", plain(is), go_type(is))
     };
     for name in path.trim_start_matches('.').split('.') {
+        if at.is_null() {
+            return Ok(None);
+        }
         let map = at.as_object().ok_or_else(|| wrong(at, "map[string]interface{}"))?;
         match map.get(name) {
             Some(value) => at = value,

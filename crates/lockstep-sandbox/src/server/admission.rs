@@ -1,15 +1,19 @@
 //! Admission webhooks: whom to ask about a write, what to ask, and what becomes of their answers.
 
+mod hooks;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::cel::Program;
+use crate::kinds::Kind;
 use crate::patch;
 use crate::refusal::Refusal;
 use crate::selector::Selector;
 use crate::store::Key;
 
+use self::hooks::Hook;
 use super::routes::Target;
 use super::told::{Call, Subject};
 use super::{Step, Stop, Turn};
@@ -46,25 +50,76 @@ impl Sort {
 }
 
 impl Turn<'_> {
-    /// What mutating webhooks make of an object.
+    /// What mutating webhooks make of an object. Once one of them has changed it, everybody who wants to see what others
+    /// made of it sees it a second time; there is no third.
     pub(super) fn mutated(&mut self, question: &Question<'_>) -> Step<Value> {
-        let mut object = question.object.clone();
+        let mut round = Round::default();
+        let mut object = self.play(question, question.object.clone(), &mut round)?;
+        if !round.changed {
+            return Ok(object);
+        }
+        let before = object.clone();
+        let old = Some(question.old).filter(|old| !old.is_null());
+        self.admit(question.target, &mut object, old)?;
+        if object != before {
+            round.call_again();
+        }
+        round.is_second = true;
+        self.play(question, object, &mut round)
+    }
+
+    /// Asks every mutating webhook whose turn it is.
+    fn play(&mut self, question: &Question<'_>, mut object: Value, round: &mut Round) -> Step<Value> {
         for hook in self.hooks(Sort::Mutating) {
             let asked = Question { object: &object, options: question.options.clone(), ..*question };
-            let Some(review) = self.ask(Sort::Mutating, &hook, &asked)? else { continue };
-            if let Some(changed) = patched(&hook, &object, &review["response"])? {
-                object = changed;
+            let Some(kind) = self.concerned(&hook, &asked)? else { continue };
+            if !round.calls(&hook) {
+                continue;
             }
+            let Some((review, sent)) = self.ask(Sort::Mutating, &hook, &asked, &kind)? else { continue };
+            if let Some(changed) =
+                patched(&hook, &sent, &review["response"])?.filter(|changed| *changed != sent)
+            {
+                object = self.mended(question.target, &kind, changed)?;
+                round.changed = true;
+                round.call_again();
+            }
+            round.called(&hook);
         }
         Ok(object)
+    }
+
+    /// An object as a webhook left it in one version, in the version that was asked for.
+    fn mended(&self, target: &Target, kind: &Arc<Kind>, mut object: Value) -> Step<Value> {
+        self.set_defaults(&Target { kind: Arc::clone(kind), ..target.clone() }, &mut object);
+        self.seen_as(&target.kind, object)
+    }
+
+    /// An object in another version of its kind.
+    fn seen_as(&self, kind: &Kind, object: Value) -> Step<Value> {
+        match self.server.catalogue.custom_kind(kind) {
+            Some(definition) if !object.is_null() => {
+                self.server.in_version(definition, object, &kind.api_version(), self.told)
+            }
+            _ => Ok(object),
+        }
     }
 
     /// Whether all validating webhooks agree.
     pub(super) fn agreed(&mut self, question: &Question<'_>) -> Step<()> {
         for hook in self.hooks(Sort::Validating) {
-            self.ask(Sort::Validating, &hook, question)?;
+            if let Some(kind) = self.concerned(&hook, question)? {
+                self.ask(Sort::Validating, &hook, question, &kind)?;
+            }
         }
         Ok(())
+    }
+
+    /// Somebody may have to be asked about a kind.
+    pub(super) fn may_ask(&self, target: &Target) -> bool {
+        let definition = self.server.catalogue.custom_kind(&target.kind);
+        definition.is_some_and(|definition| definition.webhook.is_some())
+            || [Sort::Mutating, Sort::Validating].iter().any(|sort| !self.hooks(*sort).is_empty())
     }
 
     fn hooks(&self, sort: Sort) -> Vec<Hook> {
@@ -77,23 +132,29 @@ impl Turn<'_> {
         hooks.collect()
     }
 
-    /// What a webhook says, if it is asked at all. A refusal ends the request; so does silence, if it says so.
-    fn ask(&mut self, sort: Sort, hook: &Hook, question: &Question<'_>) -> Step<Option<Value>> {
-        if !self.concerns(hook, question)? {
-            return Ok(None);
-        }
+    /// What a webhook says, and to what. A refusal ends the request; so does silence, if it says so.
+    fn ask(
+        &mut self,
+        sort: Sort,
+        hook: &Hook,
+        question: &Question<'_>,
+        kind: &Arc<Kind>,
+    ) -> Step<Option<(Value, Value)>> {
         let name = hook.name();
         if question.dry_run && !matches!(hook.spec["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")) {
             let message = format!("admission webhook {name:?} does not support dry run");
             return Err(Refusal::bad_request(message).into());
         }
-        let (key, call) = self.call(sort, hook, question);
+        let object = self.seen_as(kind, question.object.clone())?;
+        let old = self.seen_as(kind, question.old.clone())?;
+        let asked = Question { object: &object, old: &old, options: question.options.clone(), ..*question };
+        let (key, call) = self.call(sort, hook, &asked, kind);
         let answer = match self.told.of(&key) {
             None => return Err(Stop::Ask(Box::new(call))),
             Some(answer) => answer.clone().and_then(|review| readable(review, &call)),
         };
         match answer {
-            Ok(review) => self.verdict(hook, review).map(Some),
+            Ok(review) => self.verdict(hook, review).map(|review| Some((review, object))),
             Err(_) if hook.spec["failurePolicy"] == "Ignore" => Ok(None),
             Err(why) => {
                 let why = format!("failed calling webhook {name:?}: failed to call webhook: {why}");
@@ -119,19 +180,21 @@ impl Turn<'_> {
         Err(Refusal::denied(code.unwrap_or(403), status, message).into())
     }
 
-    /// Whether a webhook wants to know.
-    fn concerns(&self, hook: &Hook, question: &Question<'_>) -> Step<bool> {
+    /// Whether a webhook wants to know, and in which version.
+    fn concerned(&self, hook: &Hook, question: &Question<'_>) -> Step<Option<Arc<Kind>>> {
         let target = question.target;
         // Nobody may lock themselves out of mending what locks them out.
         let configures = target.kind.of.group == "admissionregistration.k8s.io"
             && target.kind.plural.ends_with("webhookconfigurations");
-        if configures || !hook.rules().any(|rule| rule_matches(rule, question, hook.is_exact())) {
-            return Ok(false);
+        let others = self.server.catalogue.versions(&target.kind).filter(|other| other.of != target.kind.of);
+        let versions: Vec<&Arc<Kind>> = std::iter::once(&target.kind).chain(others).collect();
+        let Some(kind) = hook.wanted(&versions, question).filter(|_| !configures).cloned() else {
+            return Ok(None);
+        };
+        if !self.namespace_chosen(hook, question) || !hook.selects(question) {
+            return Ok(None);
         }
-        if !self.namespace_chosen(hook, question) || !object_chosen(hook, question) {
-            return Ok(false);
-        }
-        self.conditions_hold(hook, question)
+        Ok(self.conditions_hold(hook, question, &kind)?.then_some(kind))
     }
 
     fn namespace_chosen(&self, hook: &Hook, question: &Question<'_>) -> bool {
@@ -148,13 +211,15 @@ impl Turn<'_> {
         selector.selects(&labels.unwrap_or(Value::Null))
     }
 
-    fn conditions_hold(&self, hook: &Hook, question: &Question<'_>) -> Step<bool> {
-        let conditions = hook.spec["matchConditions"].as_array().into_iter().flatten();
-        let request = self.review_request(question);
+    fn conditions_hold(&self, hook: &Hook, question: &Question<'_>, kind: &Kind) -> Step<bool> {
+        let Some(conditions) = hook.spec["matchConditions"].as_array() else { return Ok(true) };
+        let object = self.seen_as(kind, question.object.clone())?;
+        let old = self.seen_as(kind, question.old.clone())?;
+        let request = self.review_request(question, kind);
         for condition in conditions {
             let name = condition["name"].as_str().unwrap_or_default();
             let text = condition["expression"].as_str().unwrap_or_default();
-            let variables = [("object", question.object), ("oldObject", question.old), ("request", &request)];
+            let variables = [("object", &object), ("oldObject", &old), ("request", &request)];
             let held = Program::compile(text)
                 .map_err(|problem| problem.shown(text))
                 .and_then(|program| program.eval(&variables));
@@ -172,8 +237,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    fn call(&self, sort: Sort, hook: &Hook, question: &Question<'_>) -> (String, Call) {
-        let mut request = self.review_request(question);
+    fn call(&self, sort: Sort, hook: &Hook, question: &Question<'_>, kind: &Kind) -> (String, Call) {
+        let mut request = self.review_request(question, kind);
         let key = format!("{sort:?} {} {} {request}", hook.configuration, hook.name());
         request["uid"] = Value::from(super::create::identity(self.server.settings.seed, &key));
         let body =
@@ -188,17 +253,17 @@ impl Turn<'_> {
         (key, call)
     }
 
-    fn review_request(&self, question: &Question<'_>) -> Value {
+    fn review_request(&self, question: &Question<'_>, seen: &Kind) -> Value {
         let Question { target, operation, name, object, old, options, dry_run } = question;
-        let kind = match target.subresource.as_deref().and_then(|part| target.kind.subresource(part)) {
+        let part = |kind: &Kind| match target.subresource.as_deref().and_then(|part| kind.subresource(part)) {
             Some(part) => json!({"group": part.kind.0, "version": part.kind.1, "kind": part.kind.2}),
-            None => target.kind.coordinates(),
+            None => kind.coordinates(),
         };
-        let of = &target.kind.of;
-        let resource = json!({"group": of.group, "version": of.version, "resource": &*target.kind.plural});
+        let resource = |kind: &Kind| json!({"group": kind.of.group, "version": kind.of.version, "resource": &*kind.plural});
         let user = &self.request.user;
         let mut request = json!({
-            "kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource,
+            "kind": part(seen), "requestKind": part(&target.kind),
+            "resource": resource(seen), "requestResource": resource(&target.kind),
             "operation": operation, "userInfo": {"username": user.name, "groups": user.groups},
             "object": object, "oldObject": old, "dryRun": dry_run, "options": options,
         });
@@ -217,62 +282,41 @@ impl Turn<'_> {
     }
 }
 
-/// One webhook of a configuration.
-struct Hook {
-    configuration: Arc<str>,
-    spec: Value,
+/// Who has been asked about an object, and who is to be asked again.
+#[derive(Debug, Default)]
+struct Round {
+    /// Somebody changed it.
+    changed: bool,
+    /// Only those who are to be asked again are asked.
+    is_second: bool,
+    again: Vec<Name>,
+    called: Vec<Name>,
 }
 
-impl Hook {
-    fn name(&self) -> &str {
-        self.spec["name"].as_str().unwrap_or_default()
+/// A webhook, by its configuration and its name.
+type Name = (Arc<str>, String);
+
+fn name_of(hook: &Hook) -> Name {
+    (Arc::clone(&hook.configuration), hook.name().to_owned())
+}
+
+impl Round {
+    /// It is the turn of a webhook. Whoever was not asked the first time is not asked the second time.
+    fn calls(&self, hook: &Hook) -> bool {
+        !self.is_second || self.again.contains(&name_of(hook))
     }
 
-    fn rules(&self) -> impl Iterator<Item = &Value> {
-        self.spec["rules"].as_array().into_iter().flatten()
-    }
-
-    /// It wants to know of the versions it names only.
-    fn is_exact(&self) -> bool {
-        self.spec["matchPolicy"] == "Exact"
-    }
-}
-
-fn names(list: &Value, wanted: &str) -> bool {
-    let mut listed = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    listed.any(|listed| listed == "*" || listed == wanted)
-}
-
-fn rule_matches(rule: &Value, question: &Question<'_>, exact: bool) -> bool {
-    let kind = &question.target.kind;
-    let scope = match rule["scope"].as_str() {
-        Some("Namespaced") => kind.namespaced,
-        Some("Cluster") => !kind.namespaced,
-        _ => true,
-    };
-    scope
-        && names(&rule["operations"], question.operation)
-        && names(&rule["apiGroups"], &kind.of.group)
-        // Whoever is not exact is told of every version; there is one storage behind them.
-        && (!exact || names(&rule["apiVersions"], &kind.of.version))
-        && rule_names_resource(&rule["resources"], &kind.plural, question.target.subresource.as_deref())
-}
-
-fn rule_names_resource(resources: &Value, plural: &str, part: Option<&str>) -> bool {
-    let mut listed = resources.as_array().into_iter().flatten().filter_map(Value::as_str);
-    listed.any(|listed| match (listed.split_once('/'), part) {
-        (None, None) => listed == "*" || listed == plural,
-        (None, Some(_)) => false,
-        (Some((resource, listed)), part) => {
-            (resource == "*" || resource == plural) && (listed == "*" || part == Some(listed))
+    /// It has been asked, and may have to be again.
+    fn called(&mut self, hook: &Hook) {
+        if hook.is_reinvoked() {
+            self.called.push(name_of(hook));
         }
-    })
-}
+    }
 
-fn object_chosen(hook: &Hook, question: &Question<'_>) -> bool {
-    let Some(selector) = Selector::of_object(&hook.spec["objectSelector"]) else { return true };
-    let chosen = |object: &Value| object.is_object() && selector.selects(&object["metadata"]["labels"]);
-    selector.is_empty() || chosen(question.object) || chosen(question.old)
+    /// Those who have been asked so far are to be asked again.
+    fn call_again(&mut self) {
+        self.again.append(&mut self.called);
+    }
 }
 
 fn readable(review: Value, call: &Call) -> Result<Value, String> {

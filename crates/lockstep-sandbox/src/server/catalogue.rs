@@ -96,6 +96,12 @@ impl Catalogue {
         found.max_by_key(|kind| kind.of.version == kind.stored).cloned()
     }
 
+    /// A kind in all its versions, be they served or not.
+    pub fn versions<'a>(&'a self, kind: &Kind) -> impl Iterator<Item = &'a Arc<Kind>> {
+        let defined = self.defined.get(&*kind.resource).filter(|_| kind.schema.is_none());
+        defined.into_iter().flat_map(|defined| &defined.versions)
+    }
+
     /// The same kind in another version (`apps/v1`), be it served or not.
     pub fn in_version(&self, kind: &Kind, api_version: &str) -> Option<&Arc<Kind>> {
         if kind.schema.is_none() {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::builtin;
 use crate::definition::Definition;
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
-use crate::store::Key;
 
 use super::routes::Target;
 use super::told::Told;
-use super::{Server, Step, Stop, Turn, catalogue, conversion, custom, events};
+use super::{Server, Step, Stop, Turn, conversion, custom, events};
 
 impl Server {
     /// A stored object as a version of its kind shows it.
@@ -99,10 +99,12 @@ fn tidy(definition: &Definition, object: &mut Value) {
     if let Some(version) = definition.version_of(object) {
         custom::prune(version, object);
     }
+    // What cannot be read was refused before.
+    let _ = builtin::decode_metadata(&mut object["metadata"]);
 }
 
 /// Which state of an object it is, is not part of the object.
-fn without_version(mut object: Value) -> Value {
+pub(super) fn without_version(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("resourceVersion");
     }
@@ -120,6 +122,25 @@ impl Turn<'_> {
         self.converted(&self.stored(target)?, &target.kind)
     }
 
+    /// The same for whoever is about to write it: a real server writes down what it knows of it first, so it must be
+    /// possible to store it as it is, unless it is a dry run.
+    pub(super) fn live_to_write(&self, target: &Target, dry_run: bool) -> Step<Arc<Value>> {
+        let live = self.live(target)?;
+        if !dry_run {
+            self.check_storable(target, &live)?;
+        }
+        Ok(live)
+    }
+
+    pub(super) fn check_storable(&self, target: &Target, live: &Value) -> Step<()> {
+        match self.server.catalogue.custom_kind(&target.kind) {
+            Some(definition) if definition.webhook.is_some() => {
+                self.in_storage_version(live.clone(), &target.kind).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An object as it is stored.
     pub(super) fn in_storage_version(&self, object: Value, kind: &Kind) -> Step<Value> {
         let Some(definition) = self.server.catalogue.custom_kind(kind) else { return Ok(object) };
@@ -131,60 +152,5 @@ impl Turn<'_> {
         let mut object = self.server.in_version(definition, without_version(object), &storage, self.told)?;
         tidy(definition, &mut object);
         Ok(object)
-    }
-
-    /// Stores an object, unless it is a dry run. As whoever wrote it reads it again.
-    pub(super) fn keep_of(
-        &mut self,
-        target: &Target,
-        key: Key,
-        object: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        let version = object["metadata"]["resourceVersion"].clone();
-        let stored = self.in_storage_version(object, &target.kind)?;
-        self.keep_stored(target, key, stored, version, dry_run)
-    }
-
-    /// The same for an object that is in the version it is stored in.
-    pub(super) fn keep_stored(
-        &mut self,
-        target: &Target,
-        key: Key,
-        stored: Value,
-        version: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        if self.server.catalogue.custom_kind(&target.kind).is_none() {
-            let kept = self.keep(key, stored, dry_run);
-            return self.converted(&kept, &target.kind);
-        }
-        // Whoever has to be asked how it is read is asked before anything is stored.
-        let stored = Arc::new(without_version(stored));
-        let mut shown = Value::clone(&*self.converted(&stored, &target.kind)?);
-        let version = match dry_run {
-            true => version,
-            false => self.keep(key, Value::clone(&stored), false)["metadata"]["resourceVersion"].clone(),
-        };
-        if version.is_null() {
-            return Ok(Arc::new(without_version(shown)));
-        }
-        shown["metadata"]["resourceVersion"] = version;
-        Ok(Arc::new(shown))
-    }
-}
-
-impl Turn<'_> {
-    /// Stores an object as it is, unless it is a dry run.
-    pub(super) fn keep(&mut self, key: Key, object: Value, dry_run: bool) -> Arc<Value> {
-        if dry_run {
-            return Arc::new(object);
-        }
-        let is_definition = *key.resource == *catalogue::DEFINITIONS;
-        let object = self.server.store.put(key, object);
-        if is_definition {
-            self.server.catalogue.define(&object);
-        }
-        object
     }
 }

@@ -74,6 +74,10 @@ impl Turn<'_> {
         };
         self.agreed(&question)?;
         let key = self.key(target, &name);
+        if !writes.dry_run {
+            // What cannot be stored is not even compared with what is.
+            self.check_storable(target, &object)?;
+        }
         if self.server.store.get(&key).is_some() {
             return Err(self.taken(target, &key).into());
         }

@@ -14,7 +14,7 @@ use super::create::text;
 use super::read::{Choice, list_metadata};
 use super::render::{Body, Look, Response};
 use super::routes::Target;
-use super::{Step, Turn, decode, written};
+use super::{Step, Stop, Turn, decode, written};
 
 /// How to delete.
 #[derive(Debug, Clone, Default)]
@@ -60,16 +60,22 @@ impl Turn<'_> {
         let options = self.delete_options()?;
         let choice = Choice::read(&target.kind, &self.server.catalogue, &self.request.query)?;
         let revision = self.server.store.revision();
-        let mut gone = Vec::new();
-        for (key, object) in self.chosen(target, &choice)? {
+        let chosen = self.chosen(target, &choice)?;
+        let before = self.may_ask(target).then(|| self.server.clone());
+        let deleted = chosen.iter().try_for_each(|(key, object)| {
             let one = Target {
                 name: Some(key.name.to_string()),
                 namespace: target.kind.namespaced.then(|| key.namespace.to_string()),
                 ..target.clone()
             };
-            self.delete_object(&one, &object, &options)?;
-            gone.push(object);
+            self.delete_object(&one, object, &options).map(drop)
+        });
+        if let (Err(Stop::Ask(_)), Some(before)) = (&deleted, before) {
+            // All of it is thought through again once a webhook has been asked.
+            *self.server = before;
         }
+        deleted?;
+        let gone = chosen.into_iter().map(|(_, object)| object).collect();
         let metadata = list_metadata(&target.kind, revision, look.is_plain());
         Ok(look.list(gone, metadata, &self.server.catalogue, self.now))
     }
@@ -133,6 +139,9 @@ impl Turn<'_> {
     ) -> Step<Gone> {
         let name = target.name.clone().unwrap_or_default();
         check_preconditions(target, live, options)?;
+        if !options.dry_run {
+            self.check_storable(target, live)?;
+        }
         let is_namespace = &*target.kind.resource == "namespaces";
         let question = Question {
             target,
@@ -206,6 +215,9 @@ impl Turn<'_> {
             object["metadata"]["deletionGracePeriodSeconds"] = Value::from(grace);
         }
         set_finalizers(&mut object, finalizers);
+        if held && !is_graceful(target) {
+            object["metadata"]["deletionGracePeriodSeconds"] = Value::from(0);
+        }
         let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
         if !held && grace == 0 {
             // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
@@ -215,10 +227,7 @@ impl Turn<'_> {
             };
             return Ok(self.remove(key, last, options.dry_run));
         }
-        if object == **live {
-            return Ok(Gone::Later(Arc::clone(live)));
-        }
-        Ok(Gone::Later(self.keep_of(target, key.clone(), object, options.dry_run)?))
+        Ok(Gone::Later(self.keep_changed(target, key.clone(), live, object, options.dry_run)?))
     }
 
     fn remove(&mut self, key: &Key, object: Value, dry_run: bool) -> Gone {

@@ -14,6 +14,7 @@ mod decode;
 mod delete;
 mod discovery;
 mod events;
+mod keep;
 mod modify;
 mod openapi;
 mod patching;

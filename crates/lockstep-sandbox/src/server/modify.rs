@@ -28,7 +28,10 @@ impl Turn<'_> {
                 let object = self.create_by_update(target, object, writes)?;
                 return Ok(look.one(201, object, &self.server.catalogue, self.now));
             }
-            live => self.converted(&live?, &target.kind)?,
+            live => {
+                live?;
+                self.live_to_write(target, writes.dry_run)?
+            }
         };
         check_custom_kind(&object, &target.kind)?;
         object["kind"] = Value::from(&*target.kind.kind);
@@ -130,22 +133,16 @@ impl Turn<'_> {
         dry_run: bool,
     ) -> Step<Arc<Value>> {
         let key = self.key(target, target.name.as_deref().unwrap_or_default());
-        let version = live["metadata"]["resourceVersion"].clone();
-        object["metadata"]["resourceVersion"] = version.clone();
+        object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
         if owners::same_but_for_times(&object, live) {
             object = Value::clone(live);
         }
-        let mut stored = self.in_storage_version(object.clone(), &target.kind)?;
-        stored["metadata"]["resourceVersion"] = version.clone();
-        if self.server.store.get(&key).is_some_and(|stands| **stands == stored) {
-            return Ok(Arc::clone(live));
-        }
-        if is_finished(&object, target) && !dry_run {
+        if is_finished(&object, target) && object != **live && !dry_run {
             self.forget_kind(&key);
             self.server.store.remove(&key);
             return Ok(Arc::new(object));
         }
-        self.keep_stored(target, key, stored, version, dry_run)
+        self.keep_changed(target, key, live, object, dry_run)
     }
 
     /// Stores a namespace whose keepers changed.

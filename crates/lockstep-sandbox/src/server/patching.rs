@@ -43,7 +43,7 @@ impl Turn<'_> {
             return self.apply(target, writes);
         }
         let patch = self.patch_body()?;
-        let live = self.live(target)?;
+        let live = self.live_to_write(target, writes.dry_run)?;
         let mut object = self.patched_object(target, sort, &live, &patch, writes.fields)?;
         self.set_defaults(target, &mut object);
         self.check_version(target, &live, &object)?;
@@ -176,6 +176,17 @@ impl Turn<'_> {
         if kind.schema.is_none() && version == kind.api_version() && !named.is_empty() {
             check_custom_kind(object, kind)?;
         }
+        if kind.schema.is_none()
+            && version != kind.api_version()
+            && named == *kind.kind
+            && !version.is_empty()
+        {
+            let group = version.split_once('/').map_or("", |(group, _)| group);
+            let about = About { group, what: &kind.kind, name: target.name.as_deref().unwrap_or_default() };
+            let message = format!("Invalid value: {version:?}: must be {}", kind.api_version());
+            let cause = Cause::new("FieldValueInvalid", "apiVersion", &message);
+            return Err(Refusal::invalid(about, vec![cause]).into());
+        }
         if version != kind.api_version() || named != *kind.kind {
             let why = format!(
                 "no kind {named:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
@@ -231,23 +242,29 @@ impl Turn<'_> {
         if target.subresource.is_some() && !is_created_by_update(target) {
             self.stored(target)?;
         }
+        let live = match self.stored(target) {
+            Ok(_) => Ok(self.live_to_write(target, writes.dry_run)?),
+            Err(refusal) => Err(refusal),
+        };
         let applied = self.applied_body(target, writes.fields)?;
         let force = self.request.query.says("force");
-        let live = match self.stored(target) {
+        let live = match live {
             Ok(live) => live,
             Err(_) if target.subresource.is_none() || is_created_by_update(target) => {
                 return self.apply_new(target, &applied, writes, force).map(|object| (object, true));
             }
             Err(refusal) => return Err(refusal.into()),
         };
-        let live = self.converted(&live, &target.kind)?;
         let mut object = owners::applied(self, target, &live, &applied, force)?;
         self.check_name(target, &applied)?;
         self.convertible(target, &applied, &object)?;
         if target.kind.schema.is_some() {
             self.prune(&mut object, &target.kind);
         }
-        self.set_defaults(target, &mut object);
+        // Whoever changes nothing of an object in one version does not fill it with the defaults of that one.
+        if !owners::same_but_for_owners(&object, &live) {
+            self.set_defaults(target, &mut object);
+        }
         self.check_version(target, &live, &object)?;
         carry(&live, &mut object);
         let stored = self.update(target, &live, object, writes, "PatchOptions")?;

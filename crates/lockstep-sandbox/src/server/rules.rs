@@ -46,7 +46,11 @@ impl Turn<'_> {
                 found
             }
             (None, Some(version)) => {
-                let found = custom::prune(version, object);
+                // Of something else nobody knows what it is made of.
+                let found = match object["kind"] == *kind.kind {
+                    true => custom::prune(version, object),
+                    false => Vec::new(),
+                };
                 // What cannot be read was refused before.
                 let _ = builtin::decode_metadata(&mut object["metadata"]);
                 found

@@ -40,6 +40,12 @@ pub const GADGETS: &[Kind] = &[
     Kind { status: true, scale: true, ..kind("Gadget", "conformance.lockstep.dev/v2", "gadgets") },
 ];
 
+/// A kind with two versions, between which a webhook converts.
+pub const GIZMOS: &[Kind] = &[
+    Kind { status: true, scale: true, ..kind("Gizmo", "conformance.lockstep.dev/v1", "gizmos") },
+    Kind { status: true, scale: true, ..kind("Gizmo", "conformance.lockstep.dev/v2", "gizmos") },
+];
+
 /// All of them, those that matter most several times.
 pub const ALL: &[Kind] = &[
     CONFIG_MAP, CONFIG_MAP, SECRET, POD, POD, SERVICE, DEPLOYMENT, DEPLOYMENT, BUDGET, LEASE, NODE,
@@ -89,6 +95,9 @@ impl Kind {
             "Node" => json!({"spec": node(rng)}),
             "Widget" => json!({"spec": widget(rng)}),
             "Gadget" => json!({"spec": gadget(rng)}),
+            "Gizmo" => {
+                json!({"spec": gizmo(rng, if self.version.ends_with('1') { "size" } else { "count" })})
+            }
             _ => json!({}),
         }
     }
@@ -114,7 +123,7 @@ impl Kind {
                 json!({"replicas": rng.below(4), "selector": "app=a", "phase": rng.of(&["Up", "Down"]),
                 "conditions": [{"type": rng.of(&["Ready", "Good"]), "status": "True"}]})
             }
-            "Gadget" => json!({"replicas": rng.below(4), "phase": rng.of(&["Up", "Down"])}),
+            "Gadget" | "Gizmo" => json!({"replicas": rng.below(4), "phase": rng.of(&["Up", "Down"])}),
             _ => json!({"loadBalancer": {}}),
         }
     }
@@ -296,6 +305,25 @@ fn gadget(rng: &mut Rng) -> Value {
     ];
     for (key, value) in parts {
         if rng.percent(if key == "mode" { 8 } else { 30 }) {
+            spec[key] = value;
+        }
+    }
+    spec
+}
+
+fn gizmo(rng: &mut Rng, number: &str) -> Value {
+    // What cannot be stored is never written in the version that is stored: a real server remembers what it has seen in
+    // the other one for a while, and cannot go on from there.
+    let modes = ["Slow", "Slow", "Slow", "Slow", "Fast", "Fast", "Fast", "Fast", "Odd", "Lost", "Other"];
+    let modes = if number == "size" { &modes[..8] } else { &modes[..] };
+    let mut spec = json!({"mode": rng.of(modes)});
+    let parts = [
+        (number, json!(rng.below(5))),
+        ("tags", json!([rng.of(&["a", "b"]), rng.of(&["c", "d"])])),
+        ("nested", if rng.percent(70) { json!({"deep": rng.of(&["yes", "no"])}) } else { json!({}) }),
+    ];
+    for (key, value) in parts {
+        if rng.percent(40) {
             spec[key] = value;
         }
     }

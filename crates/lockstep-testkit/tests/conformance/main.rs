@@ -1,11 +1,14 @@
 //! The embedded cluster and a real API server, side by side: the same requests, the same answers.
 //!
-//! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one, `seed:100..200` a hundred of
-//! them. From a million on they are about a kind with several versions.
+//! `LOCKSTEP_CONFORMANCE=2000` plays so many sequences, `LOCKSTEP_CONFORMANCE=seed:17` only that one, `seed:100..200` a
+//! hundred of them. From a million on they are about a kind with several versions, from two million on about one that a
+//! webhook converts, from three million on about objects that many write.
 
 #![allow(clippy::expect_used)]
 
 mod compare;
+mod convert;
+mod crowd;
 mod ends;
 mod kinds;
 mod normal;
@@ -27,11 +30,12 @@ use futures::StreamExt;
 use kube::Client;
 use lockstep_sandbox::cluster::{Cluster as Embedded, Setup};
 use lockstep_sandbox::controllers::{Controllers, Kinds};
+use lockstep_testkit::serve::Server;
 use lockstep_testkit::{Cluster, Component};
 use serde_json::Value;
 
 use crate::compare::Difference;
-use crate::sequence::{Sequence, Step, VERSIONS, generate};
+use crate::sequence::{CROWDS, Sequence, Step, VERSIONS, WEBHOOKS, generate};
 
 /// How many sequences are played unless told.
 const FEW: u64 = 300;
@@ -66,11 +70,15 @@ impl Both {
         Self { real, ours, played: AtomicU32::new(0) }
     }
 
-    /// Defines the custom resource, and waits until both serve it.
-    async fn define(&self) {
-        for (plural, definition) in
-            [("widgets", include_str!("widget.json")), ("gadgets", include_str!("gadget.json"))]
-        {
+    /// Defines the custom resources, and waits until both serve it.
+    async fn define(&self, conversion: &Server) {
+        let gizmos = convert::definition(conversion);
+        let all = [
+            ("widgets", include_str!("widget.json")),
+            ("gadgets", include_str!("gadget.json")),
+            ("gizmos", &gizmos),
+        ];
+        for (plural, definition) in all {
             self.define_one(plural, definition).await;
         }
         // A definition is served a moment before all of it is.
@@ -136,7 +144,8 @@ fn seeds() -> Vec<u64> {
         },
         None => {
             let many = told.parse().unwrap_or(FEW);
-            (0..many).chain(VERSIONS..VERSIONS + many / 3).collect()
+            let others = [VERSIONS, WEBHOOKS, CROWDS].into_iter().flat_map(|first| first..first + many / 5);
+            (0..many).chain(others).collect()
         }
     }
 }
@@ -147,7 +156,8 @@ async fn the_embedded_cluster_answers_as_a_real_one() {
         Cluster::builder().without(Component::ControllerManager).without(Component::Scheduler).our_own();
     let Some(cluster) = cluster.start_or_skip().await else { return };
     let both = Both::new(&cluster).await;
-    both.define().await;
+    let conversion = convert::start().await;
+    both.define(&conversion).await;
     let seeds = seeds();
     let count = seeds.len();
     let found: Vec<(u64, Difference)> = futures::stream::iter(seeds)

@@ -68,6 +68,7 @@ fn place(rng: &mut Rng, kind: &Kind) -> &'static str {
         "Gadget" => {
             &["/spec/size", "/spec/mode", "/spec/tags/-", "/spec/ports/-", "/spec/older", "/spec/nested"]
         }
+        "Gizmo" => &["/spec/size", "/spec/count", "/spec/mode", "/spec/tags/-", "/spec/nested"],
         "Node" => &["/spec/taints", "/spec/unschedulable", "/spec/taints/0/value"],
         _ => &["/spec", "/spec/odd", "/spec/selector"],
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::{ALL, GADGETS, Kind};
+use crate::kinds::{ALL, GADGETS, GIZMOS, Kind};
 use crate::rng::Rng;
 
 /// A body.
@@ -70,6 +70,12 @@ impl Step {
 /// From this seed on, sequences are about a kind with several versions.
 pub const VERSIONS: u64 = 1_000_000;
 
+/// From this seed on, about one whose versions a webhook converts.
+pub const WEBHOOKS: u64 = 2_000_000;
+
+/// From this seed on, about objects that many write.
+pub const CROWDS: u64 = 3_000_000;
+
 /// The sequence of a seed, in a namespace.
 pub fn generate(seed: u64, space: &str) -> Sequence {
     let mut rng = Rng::new(seed);
@@ -78,9 +84,16 @@ pub fn generate(seed: u64, space: &str) -> Sequence {
     // Few kinds in a sequence, so that its requests meet each other.
     let chosen: Vec<Kind> = match seed < VERSIONS {
         true => (0..rng.of(&[1, 1, 2, 3])).map(|_| rng.of(ALL)).collect(),
-        false => GADGETS.to_vec(),
+        false if seed < WEBHOOKS => GADGETS.to_vec(),
+        false => GIZMOS.to_vec(),
     };
     let mut maker = Maker { rng, space: space.to_owned() };
+    if seed >= CROWDS {
+        let (kinds, steps) = maker.crowd();
+        let watches = kinds.iter().map(|kind| format!("{}?watch=true", kind.path(space))).collect();
+        let last = kinds.iter().map(|kind| maker.last(kind)).collect();
+        return Sequence { first, watches, steps, last };
+    }
     let watches = chosen.iter().map(|kind| maker.watch(kind)).collect();
     let length = 4 + maker.rng.below(16);
     let steps = (0..length).map(|_| {
@@ -119,7 +132,7 @@ impl Maker {
             "Deployment" => json!({"spec": {"selector": {"matchLabels": {"app": "a"}}, "template": {
                 "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "x"}]}}}}),
             "PodDisruptionBudget" => json!({"spec": {"maxUnavailable": 1}}),
-            "Widget" | "Gadget" => json!({"spec": {"mode": "Slow"}}),
+            "Widget" | "Gadget" | "Gizmo" => json!({"spec": {"mode": "Slow"}}),
             _ => json!({}),
         };
         for (key, value) in parts.as_object().into_iter().flatten() {

@@ -78,7 +78,7 @@ impl Maker {
 
     /// An object that was seen in one version is mostly written back in the one of the path.
     pub(super) fn in_version(&mut self, kind: &Kind, patch: &mut Value) {
-        if kind.kind == "Gadget" && self.rng.percent(92) {
+        if matches!(kind.kind, "Gadget" | "Gizmo") && self.rng.percent(92) {
             patch["apiVersion"] = json!(kind.version);
         }
     }

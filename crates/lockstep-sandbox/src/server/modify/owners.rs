@@ -100,6 +100,7 @@ impl InVersions<'_> {
     /// What cannot be written in another version: whoever writes a status writes nothing else in any.
     fn reset(&self, kind: &Arc<Kind>) -> Fields {
         match self.target.subresource.as_deref() {
+            _ if kind.of == self.target.kind.of => self.turn.reset_fields(self.target),
             Some("status") if kind.subresource("status").is_some() => {
                 self.turn.reset_fields(&Target { kind: Arc::clone(kind), ..self.target.clone() })
             }
@@ -113,12 +114,15 @@ impl Versions for InVersions<'_> {
 
     fn convert<'a>(&'a self, object: &Value, to: &str, why: &str) -> Step<Option<Versioned<'a>>> {
         let asked = &self.target.kind;
-        if object.is_null() || object["apiVersion"] == to && asked.api_version() == to {
-            let object = object.clone();
-            let reset = self.turn.reset_fields(self.target);
-            return Ok(Some(Versioned { object, shape: &asked.shape, shapes: &asked.shapes, reset }));
-        }
         let server = &*self.turn.server;
+        let same = object.is_null() || object["apiVersion"] == to;
+        let kind =
+            if asked.api_version() == to { Some(asked) } else { server.catalogue.in_version(asked, to) };
+        if let Some(kind) = kind.filter(|_| same) {
+            let reset = self.reset(kind);
+            let object = object.clone();
+            return Ok(Some(Versioned { object, shape: &kind.shape, shapes: &kind.shapes, reset }));
+        }
         let said = |words: String| Stop::No(Refusal::failure(format!("{why}{words}")));
         let object = match server.catalogue.custom_kind(asked) {
             Some(definition) => server.in_version(definition, object.clone(), to, self.turn.told).map_err(
@@ -129,7 +133,7 @@ impl Versions for InVersions<'_> {
             )?,
             None => Value::clone(&*events::converted(&Arc::new(object.clone()), to)),
         };
-        let Some(kind) = server.catalogue.in_version(asked, to) else { return Ok(None) };
+        let Some(kind) = kind else { return Ok(None) };
         match typed::misfit(&object, kind) {
             Some(words) => Err(said(words)),
             None => {
@@ -156,6 +160,11 @@ fn before_first(turn: &Turn<'_>, target: &Target, live: &Value) -> Step<Managers
     let versions = InVersions { turn, target };
     let outcome = Managers::default().update(&turn.blank(target), live.clone(), &writing, &versions)?;
     Ok(outcome.managers)
+}
+
+/// Nothing differs but who owns it.
+pub(in crate::server) fn same_but_for_owners(one: &Value, other: &Value) -> bool {
+    bare(one) == bare(other)
 }
 
 /// Nothing differs but when somebody owned it.

@@ -47,7 +47,8 @@ impl Turn<'_> {
         let writes = Writes::read(&self.request.query, "UpdateOptions")?;
         let wished = self.object_of_body(&part.kind, writes.fields)?;
         self.check_name(part, &wished)?;
-        let live = self.live(target)?;
+        let live = self.live_to_write(target, writes.dry_run)?;
+        check_number(target, &wished)?;
         check_identity(target, &live, &wished, writes.dry_run)?;
         let now = self.scale_of(&live, target, paths);
         let owners = owners::of_update(&now, &wished);
@@ -59,7 +60,7 @@ impl Turn<'_> {
         let sort = self.sort(&target.kind)?;
         let writes = self.patch_options(sort)?;
         let patch = if sort == Sort::Apply { Value::Null } else { self.patch_body()? };
-        let live = self.live(target)?;
+        let live = self.live_to_write(target, writes.dry_run)?;
         let mut now = self.scale_of(&live, target, paths);
         if target.kind.schema.is_none() && find(&live, &paths.wished).is_null() {
             now["spec"]["replicas"] = Value::from(NOT_THERE);
@@ -77,6 +78,7 @@ impl Turn<'_> {
                 self.owned(part, &now, wished, &owners)?
             }
         };
+        check_number(target, &wished)?;
         self.check_version(target, &live, &wished)?;
         if wished["spec"]["replicas"] == NOT_THERE {
             let why = format!("the spec replicas field {:?} cannot be empty", paths.shown());
@@ -96,13 +98,6 @@ impl Turn<'_> {
         options: &'static str,
     ) -> Step<Value> {
         let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 && target.kind.schema.is_some() {
-            let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
-            let cause = Cause::new("FieldValueInvalid", "spec.replicas", &message);
-            let name = target.name.as_deref().unwrap_or_default();
-            let about = About { group: "autoscaling", what: "Scale", name };
-            return Err(Refusal::invalid(about, vec![cause]).into());
-        }
         let mut object = Value::clone(live);
         put(&mut object, &paths.wished, Value::from(replicas));
         let owners = self.owners_of_whole(live, &managers(wished), target);
@@ -202,6 +197,18 @@ impl Turn<'_> {
             None => Columns::scale(),
         }
     }
+}
+
+/// There are no fewer than none. Custom kinds tell that in words of their own.
+fn check_number(target: &Target, wished: &Value) -> Result<(), Refusal> {
+    let replicas = wished["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas >= 0 || target.kind.schema.is_none() {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+    let cause = Cause::new("FieldValueInvalid", "spec.replicas", &message);
+    let name = target.name.as_deref().unwrap_or_default();
+    Err(Refusal::invalid(About { group: "autoscaling", what: "Scale", name }, vec![cause]))
 }
 
 /// The version of scales.
