@@ -138,9 +138,11 @@ impl Level<'_> {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
-            let mut beyond = group.roles[index].standing().rev().take_while(|(u, _)| u.ordinal >= role.replicas);
+            let mut beyond =
+                group.roles[index].standing().rev().take_while(|(u, _)| u.ordinal >= role.replicas);
             let by_hand = self.by_hand(role);
-            surging |= !by_hand && beyond.any(|(unit, instance)| unit.ordinal < end && is_live(unit, instance));
+            surging |=
+                !by_hand && beyond.any(|(unit, instance)| unit.ordinal < end && is_live(unit, instance));
             if kept {
                 continue;
             }
