@@ -24,30 +24,30 @@ pub(super) async fn abort(sets: &Api<DynamicObject>, name: &str) -> Result<(), S
         }
         !there && !back
     };
-    change(sets, name, abort).await.map(drop)
+    change(sets, name, abort).await
 }
 
-/// Lets the pauses that hold a set now pass. Returns whether any did.
-pub(super) async fn promote(sets: &Api<DynamicObject>, name: &str) -> Result<bool, ScenarioError> {
+/// Lets the pauses that hold a set now pass, if any do.
+pub(super) async fn promote(sets: &Api<DynamicObject>, name: &str) -> Result<(), ScenarioError> {
     change(sets, name, |spec, memory| verbs::promote(spec, memory, None) > 0).await
 }
 
-/// Changes what a set remembers, begun again whenever somebody else was faster. Returns whether anything changed.
+/// Changes what a set remembers, begun again whenever somebody else was faster; `change` says whether it did.
 async fn change(
     sets: &Api<DynamicObject>,
     name: &str,
     change: impl Fn(&Spec, &mut Memory) -> bool,
-) -> Result<bool, ScenarioError> {
+) -> Result<(), ScenarioError> {
     loop {
         let mut set = sets.get(name).await.map_err(ClusterError::api(format!("get {name}")))?;
         let workload = Workload::read(&json!(set).to_string())?;
         let mut memory = Memory::deserialize(&set.data["status"]["memory"]).unwrap_or_default();
         if !change(workload.spec(), &mut memory) {
-            return Ok(false);
+            return Ok(());
         }
         set.data["status"]["memory"] = json!(memory);
         match sets.replace_status(name, &PostParams::default(), &set).await {
-            Ok(_) => return Ok(true),
+            Ok(_) => return Ok(()),
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(ClusterError::api(format!("write the status of {name}"))(error).into()),
         }

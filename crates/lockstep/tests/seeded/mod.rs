@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::End;
+use lockstep_kubelet::NodeGroup;
 use lockstep_sandbox::cluster::faults::{Chance, Fault, Profile, Span};
 use lockstep_testkit::embedded::{Embedded, in_virtual_time};
 use lockstep_testkit::scenario::{Scenario, ScenarioError, Verdict, World};
 use serde::{Deserialize, Serialize};
 
-use crate::inside::nodes;
+/// Room for every set, and few enough that their leases are not most of what happens.
+const NODES: u32 = 4;
 
 /// How long a rollout may take with all that goes wrong.
 const LIMIT: Duration = Duration::from_secs(2400);
@@ -123,7 +125,8 @@ impl Plan {
     pub fn play(&self, with_history: bool) -> Run {
         let scenario = self.scenario().expect("a scenario");
         in_virtual_time(async {
-            let started = Embedded::start_with(self.seed, &nodes(), self.kubelet.clone()).await;
+            let started =
+                Embedded::start_with(self.seed, &NodeGroup::new("node", NODES), self.kubelet.clone()).await;
             let embedded = started.expect("an embedded cluster");
             let world = World::Embedded(&embedded);
             let verdict = tokio::select! {

@@ -8,7 +8,7 @@ use lockstep_core::simulate::rng::Rng;
 use lockstep_sandbox::cluster::faults::Span;
 
 use self::wishes::Story;
-use super::{Happening, Plan, Troupe, What};
+use super::{Happening, NODES, Plan, Troupe, What};
 
 /// What is played with this seed.
 pub fn plan(seed: u64) -> Plan {
@@ -80,7 +80,7 @@ impl Draw {
                 happenings.push(Happening { after, what: What::Strike { role, blow } });
             }
             25..37 => {
-                let name = format!("node-{}", self.below(4));
+                let name = format!("node-{}", self.below(NODES.into()));
                 // For a moment that only the kubelet knows of, until it is called lost, or until its pods are evicted.
                 let (least, most) = self.one_of(&[(5_000, 35_000), (45_000, 90_000), (345_000, 420_000)]);
                 let length = self.0.between(least, most);
