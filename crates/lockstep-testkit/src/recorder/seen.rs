@@ -23,8 +23,8 @@ pub(super) fn why_deleted(
     let recreates = spec.strategy.kind == StrategyKind::GroupRecreate;
     match () {
         () if of.group >= spec.replicas => "GroupRemoved",
-        // What is too much goes down with its group.
-        () if recreates && !updated && !whole && !broke => "Recreate",
+        // What is too much, or had crashed once, goes down with its group.
+        () if recreates && !updated && !whole => "Recreate",
         () if of.instance >= role.replicas => "Excess",
         () if broke => "Restart",
         () if recreates => "Recreate",

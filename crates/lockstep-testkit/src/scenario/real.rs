@@ -95,7 +95,7 @@ impl Stage {
         Ok(Played { world: self.ground.world, events, end, interruptions })
     }
 
-    /// Waits for the end, letting pauses pass if somebody does.
+    /// Waits for the end, letting pauses pass if somebody does. What is stalled and should not be may yet go on.
     async fn settle(
         &self,
         recorder: &mut Recorder,
@@ -105,11 +105,15 @@ impl Stage {
         loop {
             let left = scenario.limit.saturating_sub(began.elapsed());
             let end = recorder.until_settled(left).await;
-            if !scenario.promotes || end != End::Paused || left.is_zero() {
-                return Ok(end);
+            match end {
+                _ if left.is_zero() || scenario.ends.contains(&end) => return Ok(end),
+                End::Stuck => {}
+                // Nothing to promote: the controller has been told and has not said so yet.
+                End::Paused if scenario.promotes => {
+                    deeds::promote(&self.sets(), scenario.given.name()).await?;
+                }
+                _ => return Ok(end),
             }
-            // Nothing to promote: the controller has been told and has not said so yet.
-            deeds::promote(&self.sets(), scenario.given.name()).await?;
         }
     }
 
