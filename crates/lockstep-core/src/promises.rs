@@ -299,7 +299,9 @@ impl Checker {
             return;
         }
         let most = spec.strategy.limits(spec.replicas).unavailable;
-        let others: Vec<u32> = self.history.groups().into_iter().filter(|other| *other != group).collect();
+        // One that the world has just taken as a whole may still seem to stand.
+        let all = (0..spec.replicas).chain(self.history.groups());
+        let others: BTreeSet<u32> = all.filter(|other| *other != group).collect();
         let counted_on =
             others.iter().filter(|g| self.history.group_available(**g, t) && !self.history.in_update(**g, t));
         let enough = number(counted_on.count()) >= spec.replicas.saturating_sub(most);

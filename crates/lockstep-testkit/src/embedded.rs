@@ -30,6 +30,11 @@ pub struct Embedded {
 impl Embedded {
     /// Starts one with our kinds and these nodes. Names and identities come from the seed.
     pub async fn start(seed: u64, nodes: &NodeGroup) -> Result<Self, ClusterError> {
+        Self::start_with(seed, nodes, Profile::default()).await
+    }
+
+    /// The same, with a way for the kubelet stand-in that is not a good one.
+    pub async fn start_with(seed: u64, nodes: &NodeGroup, way: Profile) -> Result<Self, ClusterError> {
         let began = Instant::now();
         let mut setup = Setup::at(origin());
         setup.settings.seed = seed;
@@ -41,7 +46,12 @@ impl Embedded {
         }
         nodes.create(&client).await.map_err(ClusterError::api("create nodes"))?;
         let clock = Arc::new(TokioClock::starting_at(sandbox.now()));
-        let kubelet = Kubelet::start(client.clone(), Options { clock, ..Options::default() });
+        let way = if way == Profile::default() {
+            client.clone()
+        } else {
+            kube::Client::new(Faulty::before(sandbox.service(), way, !seed).0, "default")
+        };
+        let kubelet = Kubelet::start(way, Options { clock, ..Options::default() });
         Ok(Self { sandbox, client, began, _kubelet: kubelet })
     }
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Member, Role, Spec};
+use lockstep_core::model::{Member, Role, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
@@ -199,6 +199,16 @@ impl Tape {
         self.taken_by_world.remove(uid);
     }
 
+    /// Everything that is wished for in a group stands.
+    fn is_whole(&self, group: u32) -> bool {
+        let stands = |of: &Subject| self.pods.values().any(|seen| seen.of == *of && !seen.pod.terminating);
+        self.workload.spec().roles.iter().all(|role| {
+            let mut all =
+                (0..role.replicas).map(|instance| Subject { group, role: role.name.clone(), instance });
+            all.all(|of| stands(&of))
+        })
+    }
+
     /// What has become of an instance, after something happened to one of its pods.
     fn look(&mut self, of: &Subject, uid: &str) {
         let now = self.now();
@@ -208,7 +218,8 @@ impl Tape {
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
         } else {
-            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied()))
+            let whole = spec.strategy.kind != StrategyKind::GroupRecreate || self.is_whole(of.group);
+            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied(), whole))
         };
         let events = &mut self.events;
         let layouts = &self.layouts;
@@ -266,6 +277,7 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
         let Some(before) = old.role(&role.name) else { continue };
         let (was, kept_before) = coordinate::limits(old, before);
         let (is, kept) = coordinate::limits(new, role);
+        let needed = role.needed();
         role.strategy.partition = IntOrPercent::Int(kept_before.min(kept));
         // What may be missing counts from the larger of the two.
         let floor = |of: &Role, limits: Limits| of.replicas.saturating_sub(limits.unavailable);
@@ -273,6 +285,10 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
         role.replicas = role.replicas.max(before.replicas);
         role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
         role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
+        if new.strategy.kind == StrategyKind::GroupRecreate {
+            // Where groups stand and fall as a whole, their roles' own limits do not count, but what they need does.
+            role.min_available = Some(IntOrPercent::Int(before.needed().min(needed)));
+        }
     }
     both
 }

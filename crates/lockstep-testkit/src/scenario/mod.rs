@@ -3,6 +3,7 @@
 //! A scenario is data. It is played in the simulation and on a real cluster, and judged by the same promises
 //! on the same kind of trace.
 
+mod deeds;
 mod real;
 mod simulated;
 mod verdict;
@@ -26,7 +27,8 @@ pub struct Scenario {
     starts_in: (Duration, Duration),
     terminates_in: Duration,
     happenings: Vec<(Duration, Happening)>,
-    ends: End,
+    ends: Vec<End>,
+    promotes: bool,
     limit: Duration,
     lag: Option<Duration>,
 }
@@ -35,7 +37,17 @@ pub struct Scenario {
 #[derive(Debug, Clone)]
 enum Happening {
     Change(Box<Workload>),
-    Strike { of: Subject, blow: Blow },
+    Strike {
+        of: Subject,
+        blow: Blow,
+    },
+    /// Somebody sends everything back to the last complete set.
+    Abort,
+    /// A node falls silent, or comes back.
+    Node {
+        name: String,
+        gone: bool,
+    },
 }
 
 /// A scenario that was played and not judged yet.
@@ -83,6 +95,9 @@ pub enum ScenarioError {
         /// Why it did not.
         reason: &'static str,
     },
+    /// The model world knows no such thing.
+    #[error("{0:?} happens on clusters only")]
+    OnClustersOnly(String),
 }
 
 impl Scenario {
@@ -93,7 +108,8 @@ impl Scenario {
             starts_in: (Duration::ZERO, Duration::ZERO),
             terminates_in: Duration::ZERO,
             happenings: Vec::new(),
-            ends: End::Complete,
+            ends: vec![End::Complete],
+            promotes: false,
             limit: Duration::from_secs(120),
             lag: None,
         })
@@ -125,9 +141,34 @@ impl Scenario {
         self
     }
 
+    /// When somebody aborts the rollout, if there is one that can be.
+    pub fn abort(mut self, after: Duration) -> Self {
+        self.happenings.push((after, Happening::Abort));
+        self
+    }
+
+    /// When a node falls silent, for so long.
+    pub fn lose_node(mut self, after: Duration, name: &str, length: Duration) -> Self {
+        for (at, gone) in [(after, true), (after + length, false)] {
+            self.happenings.push((at, Happening::Node { name: name.to_owned(), gone }));
+        }
+        self
+    }
+
+    /// Whenever nothing moves any more because a pause holds, somebody lets it pass. The model world does so anyway.
+    pub fn promoting(mut self) -> Self {
+        self.promotes = true;
+        self
+    }
+
     /// Then it ends so; `Complete`, unless told.
-    pub fn ends(mut self, end: End) -> Self {
-        self.ends = end;
+    pub fn ends(self, end: End) -> Self {
+        self.ends_in(&[end])
+    }
+
+    /// Then it ends in one of these ways.
+    pub fn ends_in(mut self, ends: &[End]) -> Self {
+        self.ends = ends.to_vec();
         self
     }
 
@@ -146,7 +187,7 @@ impl Scenario {
     /// Plays it.
     pub async fn play(&self, world: &World<'_>) -> Result<Verdict, ScenarioError> {
         match world {
-            World::Simulation => Ok(simulated::play(self)),
+            World::Simulation => simulated::play(self),
             World::Cluster(cluster) => real::play(self, &cluster.ground()).await,
             World::Embedded(embedded) => real::play(self, &embedded.ground()).await,
         }
@@ -173,6 +214,6 @@ impl Scenario {
     }
 
     fn verdict(&self, played: Played) -> Verdict {
-        Verdict::new(played, self.given.promises(), self.ends)
+        Verdict::new(played, self.given.promises(), self.ends.clone())
     }
 }

@@ -15,14 +15,14 @@ use lockstep_kubelet::annotations::PREFIX;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Happening, Played, Scenario, ScenarioError, Verdict};
+use super::{Happening, Played, Scenario, ScenarioError, Verdict, deeds};
 use crate::cluster::{ClusterError, new_namespace};
 use crate::recorder::Recorder;
 use crate::workload::{Kind, Workload};
 
 const MANAGER: &str = "lockstep-testkit";
 
-/// How long a controller may take to see a change, if it has no more time than that, and the recorder to see a strike.
+/// How long a controller may take to see a change and the recorder to see a strike, if they have no more time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn play(scenario: &Scenario, ground: &Ground) -> Result<Verdict, ScenarioError> {
@@ -51,7 +51,7 @@ struct Stage {
     ground: Ground,
     namespace: String,
     behaviour: BTreeMap<String, String>,
-    /// How long the controller may take to see a change.
+    /// How long the controller may take to see a change, and a strike to meet somebody.
     patience: Duration,
 }
 
@@ -86,12 +86,40 @@ impl Stage {
             match happening {
                 Happening::Change(workload) => self.change(&recorder, &self.dressed(workload)?).await?,
                 Happening::Strike { of, blow } => self.strike(&mut recorder, of, *blow).await?,
+                Happening::Abort => deeds::abort(&self.sets(), scenario.given.name()).await?,
+                Happening::Node { name, gone } => deeds::node(&self.ground.client, name, *gone).await?,
             }
         }
-        let left = scenario.limit.saturating_sub(began.elapsed());
-        let end = recorder.until_settled(left).await;
+        let end = self.settle(&mut recorder, scenario, began).await?;
         let (events, interruptions) = recorder.finish(end);
         Ok(Played { world: self.ground.world, events, end, interruptions })
+    }
+
+    /// Waits for the end, letting pauses pass if somebody does. What is stalled and should not be may yet go on.
+    async fn settle(
+        &self,
+        recorder: &mut Recorder,
+        scenario: &Scenario,
+        began: Instant,
+    ) -> Result<End, ScenarioError> {
+        loop {
+            let left = scenario.limit.saturating_sub(began.elapsed());
+            let end = recorder.until_settled(left).await;
+            match end {
+                _ if left.is_zero() || scenario.ends.contains(&end) => return Ok(end),
+                End::Stuck => {}
+                // Nothing to promote: the controller has been told and has not said so yet.
+                End::Paused if scenario.promotes => {
+                    deeds::promote(&self.sets(), scenario.given.name()).await?;
+                }
+                _ => return Ok(end),
+            }
+        }
+    }
+
+    fn sets(&self) -> Api<DynamicObject> {
+        let resource = resource_of(Kind::LockstepSet);
+        Api::namespaced_with(self.ground.client.clone(), &self.namespace, &resource)
     }
 
     /// Applies a manifest and waits until its controller has seen it.
@@ -136,7 +164,7 @@ impl Stage {
     async fn strike(&self, recorder: &mut Recorder, of: &Subject, blow: Blow) -> Result<(), ScenarioError> {
         let missed = |reason| ScenarioError::Missed { blow, of: of.clone(), reason };
         let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
-        let struck = recorder.until_stands(of, PATIENCE).await;
+        let struck = recorder.until_stands(of, self.patience).await;
         if struck.is_empty() {
             return Err(missed("no pod of it stands"));
         }
@@ -151,7 +179,7 @@ impl Stage {
             }
             .map_err(ClusterError::api(format!("{blow:?} {name}")))?;
         }
-        let seen = recorder.until_struck(&struck, PATIENCE).await;
+        let seen = recorder.until_struck(&struck, self.patience).await;
         if seen { Ok(()) } else { Err(missed("nothing came of it")) }
     }
 }

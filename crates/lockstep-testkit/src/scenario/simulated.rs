@@ -6,9 +6,9 @@ use lockstep_core::simulate::faults::{Faults, Nature, Span, Strike};
 use lockstep_core::simulate::{self, Scenario as Model};
 use lockstep_core::time::Millis;
 
-use super::{Happening, Played, Scenario, Verdict};
+use super::{Happening, Played, Scenario, ScenarioError, Verdict};
 
-pub(super) fn play(scenario: &Scenario) -> Verdict {
+pub(super) fn play(scenario: &Scenario) -> Result<Verdict, ScenarioError> {
     let (shortest, longest) = scenario.starts_in;
     let mut model = Model {
         initial: Some(scenario.given.spec().clone()),
@@ -37,12 +37,15 @@ pub(super) fn play(scenario: &Scenario) -> Verdict {
             Happening::Strike { of, blow } => {
                 model.faults.strikes.push(Strike { after, of: of.clone(), by: *blow });
             }
+            other @ (Happening::Abort | Happening::Node { .. }) => {
+                return Err(ScenarioError::OnClustersOnly(format!("{other:?}")));
+            }
         }
     }
     let mut events = Vec::new();
     let outcome = simulate::run(&model, &mut |event| events.push(event));
     let interruptions = Vec::new();
-    scenario.verdict(Played { world: "simulation", events, end: outcome.end, interruptions })
+    Ok(scenario.verdict(Played { world: "simulation", events, end: outcome.end, interruptions }))
 }
 
 fn millis(time: Duration) -> Millis {

@@ -22,13 +22,13 @@ pub struct Verdict {
     /// Why the watch broke, if it did: what happened meanwhile is known only by its result.
     pub interruptions: Vec<String>,
     promises: &'static [Promise],
-    expected: End,
+    expected: Vec<End>,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (world, end, expected) = (self.world, self.end, self.expected);
-        write!(f, "{world}: ended {end:?}, expected {expected:?}\n{}", self.report())
+        let (world, end, expected) = (self.world, self.end, &self.expected);
+        write!(f, "{world}: ended {end:?}, expected one of {expected:?}\n{}", self.report())
     }
 }
 
@@ -42,10 +42,10 @@ pub fn judge(events: &[Event], promises: &[Promise]) -> Vec<Broken> {
 }
 
 impl Verdict {
-    pub(super) fn new(played: Played, promises: &'static [Promise], expected: End) -> Self {
+    pub(super) fn new(played: Played, promises: &'static [Promise], expected: Vec<End>) -> Self {
         let Played { world, events, end, interruptions } = played;
         // Where it is expected not to come to a good end, that is no broken promise.
-        let expected_so = |broken: &Broken| broken.promise == Promise::Convergence && end == expected;
+        let expected_so = |broken: &Broken| broken.promise == Promise::Convergence && expected.contains(&end);
         let mut broken = judge(&events, promises);
         broken.retain(|broken| !expected_so(broken));
         Self { world, events, broken, end, interruptions, promises, expected }
@@ -73,7 +73,7 @@ impl Verdict {
 
     /// Whether no promise was broken, the end is the one expected, and everything was seen.
     pub fn is_kept(&self) -> bool {
-        self.interruptions.is_empty() && self.broken.is_empty() && self.end == self.expected
+        self.interruptions.is_empty() && self.broken.is_empty() && self.expected.contains(&self.end)
     }
 
     /// The broken promises, and the events before the first of them or before the end, for people.

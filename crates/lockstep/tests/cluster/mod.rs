@@ -48,8 +48,13 @@ pub fn role(name: &str, replicas: u32, image: &str, more: &str) -> String {
 
 /// A role of a leader and so many workers.
 pub fn gang(name: &str, replicas: u32, workers: u32, image: &str, more: &str) -> String {
+    let bad = if image == "missing" {
+        "metadata: {annotations: {kubelet.lockstep.dev/image: missing}}, "
+    } else {
+        ""
+    };
     let more: String = more.lines().map(|line| format!("  {line}\n")).collect();
-    let template = format!("{{spec: {{containers: [{{name: main, image: 'vllm:{image}'}}]}}}}");
+    let template = format!("{{{bad}spec: {{containers: [{{name: main, image: 'vllm:{image}'}}]}}}}");
     format!(
         "- name: {name}
   replicas: {replicas}

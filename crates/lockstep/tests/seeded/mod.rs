@@ -1,121 +1,247 @@
-//! One run, from a seed.
+//! One run: what is played is data, drawn from a seed or read from a file.
 
 mod draw;
+mod perform;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use lockstep_sandbox::cluster::faults::{Link, Profile};
+use lockstep_core::simulate::faults::Blow;
+use lockstep_core::simulate::trace::End;
+use lockstep_kubelet::NodeGroup;
+use lockstep_sandbox::cluster::faults::{Chance, Fault, Profile, Span};
 use lockstep_testkit::embedded::{Embedded, in_virtual_time};
 use lockstep_testkit::scenario::{Scenario, ScenarioError, Verdict, World};
-use tokio::time::sleep;
+use serde::{Deserialize, Serialize};
 
-use crate::inside::{Operator, nodes};
+/// Room for every set, and few enough that their leases are not most of what happens.
+const NODES: u32 = 4;
 
-/// What is played.
-#[derive(Debug)]
+/// How long a rollout may take with all that goes wrong.
+const LIMIT: Duration = Duration::from_secs(2400);
+
+/// What is played. Times are in milliseconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
-    seed: u64,
-    manifests: Vec<String>,
-    scenario: Scenario,
-    profile: Profile,
-    troupe: Troupe,
+    /// Where names, identities and all misfortunes come from.
+    pub seed: u64,
+    /// What stands at first.
+    pub given: String,
+    /// What happens then.
+    pub happenings: Vec<Happening>,
+    /// How long pods take to start.
+    pub starts_in: Span,
+    /// How long they take to go.
+    pub terminates_in: u64,
+    /// What goes wrong on the operators' way to the API server.
+    pub operator: Profile,
+    /// What goes wrong on the kubelets' way.
+    #[serde(default)]
+    pub kubelet: Profile,
+    /// Who plays the operator.
+    pub troupe: Troupe,
+}
+
+/// Something that happens so long after the first change.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Happening {
+    /// When.
+    pub after: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What may happen.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum What {
+    /// Another manifest is applied.
+    Change(String),
+    /// Something befalls the first instance of a role in group 0.
+    Strike {
+        /// The role.
+        role: String,
+        /// What befalls it.
+        blow: Blow,
+    },
+    /// Somebody aborts.
+    Abort,
+    /// A node falls silent for a while.
+    LoseNode {
+        /// Which.
+        name: String,
+        /// For how long.
+        length: u64,
+    },
 }
 
 /// Who plays the operator.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Troupe {
     /// One that lives.
     One,
-    /// One after the other: each dies with so many writes, and the next comes a while later.
-    Mortals(Vec<(u64, Duration)>),
+    /// One after the other: each dies with so many writes, and the next comes so much later.
+    Mortals(Vec<(u64, u64)>),
     /// Two with an election, of whom one is cut off after a while, for a while, and then the other.
-    Rivals(Vec<(Duration, Duration)>),
+    Rivals(Vec<(u64, u64)>),
 }
 
 /// What became of it.
 pub struct Run {
-    /// What was played.
-    pub plan: Plan,
     /// What the promises say.
     pub verdict: Result<Verdict, ScenarioError>,
-    /// Every change of everything.
+    /// Every change of everything, if it was asked for.
     pub history: Vec<String>,
+}
+
+impl Run {
+    /// What is wrong with it, if anything is.
+    pub fn fault(&self) -> Option<String> {
+        match &self.verdict {
+            Ok(verdict) if verdict.is_kept() => None,
+            Ok(verdict) => Some(verdict.to_string()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for manifest in &self.manifests {
-            writeln!(f, "{manifest}")?;
-        }
-        let profile = serde_json::to_string(&self.profile).unwrap_or_default();
-        write!(f, "seed {}: {profile}\n{:?}", self.seed, self.troupe)
+        f.write_str(&serde_json::to_string_pretty(self).unwrap_or_default())
     }
-}
-
-/// Plays a seed.
-pub fn play(seed: u64) -> Run {
-    let plan = draw::plan(seed);
-    in_virtual_time(async {
-        let embedded = Embedded::start(seed, &nodes()).await.expect("an embedded cluster");
-        let world = World::Embedded(&embedded);
-        let verdict = tokio::select! {
-            biased;
-            verdict = plan.scenario.play(&world) => verdict,
-            () = plan.perform(&embedded) => unreachable!("operators never stop"),
-        };
-        let history = embedded.history();
-        Run { plan, verdict, history }
-    })
 }
 
 impl Plan {
-    /// Whatever becomes of the operators.
-    async fn perform(&self, embedded: &Embedded) {
-        match &self.troupe {
-            Troupe::One => {
-                let (_operator, _) = self.one(embedded, 0);
-                std::future::pending().await
-            }
-            Troupe::Mortals(lives) => self.mortals(embedded, lives).await,
-            Troupe::Rivals(cuts) => self.rivals(embedded, cuts).await,
+    /// What is played with this seed. Another generator draws another plan: what is to stay is kept as a file.
+    pub fn draw(seed: u64) -> Self {
+        draw::plan(seed)
+    }
+
+    /// Plays it.
+    pub fn play(&self, with_history: bool) -> Run {
+        let scenario = self.scenario().expect("a scenario");
+        in_virtual_time(async {
+            let started =
+                Embedded::start_with(self.seed, &NodeGroup::new("node", NODES), self.kubelet.clone()).await;
+            let embedded = started.expect("an embedded cluster");
+            let world = World::Embedded(&embedded);
+            let verdict = tokio::select! {
+                biased;
+                verdict = scenario.play(&world) => verdict,
+                () = self.perform(&embedded) => unreachable!("operators never stop"),
+            };
+            let history = if with_history { embedded.history() } else { Vec::new() };
+            Run { verdict, history }
+        })
+    }
+
+    fn scenario(&self) -> Result<Scenario, ScenarioError> {
+        let span = self.starts_in;
+        let mut scenario = Scenario::given(&self.given)?
+            .starting_in(Duration::from_millis(span.least), Duration::from_millis(span.most))
+            .terminating_in(Duration::from_millis(self.terminates_in))
+            .seen_late_by(self.lag())
+            .promoting()
+            .within(LIMIT)
+            .ends_in(&self.ends());
+        for Happening { after, what } in &self.happenings {
+            let after = Duration::from_millis(*after);
+            scenario = match what {
+                What::Change(manifest) => scenario.change(after, manifest)?,
+                What::Strike { role, blow } => scenario.strike(after, role, 0, *blow),
+                What::Abort => scenario.abort(after),
+                What::LoseNode { name, length } => {
+                    scenario.lose_node(after, name, Duration::from_millis(*length))
+                }
+            };
         }
+        Ok(scenario)
     }
 
-    fn client(&self, embedded: &Embedded, number: u64) -> (kube::Client, Link) {
-        embedded.client_through(self.profile.clone(), self.seed.wrapping_mul(1000).wrapping_add(number))
-    }
-
-    fn one(&self, embedded: &Embedded, number: u64) -> (Operator, Link) {
-        let (client, link) = self.client(embedded, number);
-        (Operator::start(embedded, client), link)
-    }
-
-    async fn mortals(&self, embedded: &Embedded, lives: &[(u64, Duration)]) {
-        for (number, (writes, pause)) in (0..).zip(lives) {
-            let (operator, link) = self.one(embedded, number);
-            link.kill_after(*writes);
-            link.dead().await;
-            drop(operator);
-            sleep(*pause).await;
+    /// The ends it may come to: what somebody aborted may be back where it was, and so may what is rolled back by
+    /// itself; what a partition keeps need not have moved.
+    fn ends(&self) -> Vec<End> {
+        let mut ends = vec![End::Complete];
+        let changes: Vec<&String> = self.changes().collect();
+        if changes.last().is_some_and(|last| last.contains("partition")) {
+            ends.push(End::PartitionReached);
         }
-        let (_operator, _) = self.one(embedded, lives.len() as u64);
-        std::future::pending().await
+        let aborted = self.happenings.iter().any(|happening| matches!(happening.what, What::Abort));
+        if aborted || changes.iter().any(|manifest| manifest.contains("onFailure: Rollback")) {
+            ends.push(End::RolledBack);
+        }
+        ends
     }
 
-    async fn rivals(&self, embedded: &Embedded, cuts: &[(Duration, Duration)]) {
-        let rival = |name: &str, number: u64| {
-            let (client, link) = self.client(embedded, number);
-            (Operator::replica(embedded, client, name, number), link)
+    fn changes(&self) -> impl Iterator<Item = &String> {
+        self.happenings.iter().filter_map(|happening| match &happening.what {
+            What::Change(manifest) => Some(manifest),
+            _ => None,
+        })
+    }
+
+    /// How old at most may be what an operator acts upon.
+    fn lag(&self) -> Duration {
+        let profile = &self.operator;
+        let late = |chances: &[Chance], silence: u64| {
+            let late = chances.iter().map(|chance| match chance.fault {
+                Fault::Late(span) => span.most,
+                Fault::Silent { .. } => silence,
+                _ => 0,
+            });
+            late.max().unwrap_or(0)
         };
-        let rivals = [rival("one", 0), rival("two", 1)];
-        for (turn, (after, length)) in cuts.iter().enumerate() {
-            sleep(*after).await;
-            let (_, link) = &rivals[turn % 2];
-            link.cut();
-            sleep(*length).await;
-            link.mend();
+        // Writes are asked after before long; a list that is never answered keeps a watch blind until the client
+        // gives up.
+        let late = late(&profile.writes, 21_000) + late(&profile.reads, 300_000);
+        let cut = match &self.troupe {
+            Troupe::Rivals(cuts) => cuts.iter().map(|(_, length)| *length).max().unwrap_or_default(),
+            _ => 0,
+        };
+        // Events that are held back wait for each other.
+        let held = if profile.watches.held > 0 { 4 * profile.watches.held_for.most } else { 0 };
+        Duration::from_millis(500 + late + held + 2 * profile.travel.most + cut)
+    }
+
+    /// What goes on in it, in words: to say which of all that was played.
+    pub fn classes(&self) -> BTreeSet<&'static str> {
+        let manifests = || std::iter::once(&self.given).chain(self.changes());
+        let says = |text: &str| manifests().any(|manifest| manifest.contains(text));
+        let mut classes = BTreeSet::new();
+        let mut add = |class: &'static str, holds: bool| {
+            if holds {
+                classes.insert(class);
+            }
+        };
+        add("bad image", says("image: missing"));
+        add("partition", says("partition"));
+        add("paused", says("paused: true"));
+        add("pause step", says("pause:"));
+        add("rolled back by itself", says("onFailure: Rollback"));
+        add("groups recreated", says("GroupRecreate"));
+        add(
+            "several groups",
+            manifests().any(|manifest| !manifest.contains("  replicas: 1\n")) && says("\n  replicas:"),
+        );
+        add("kubelet's way", self.kubelet != Profile::default());
+        add("operator's way", self.operator != Profile::default());
+        for happening in &self.happenings {
+            match &happening.what {
+                What::Change(_) => {}
+                What::Strike { .. } => add("strike", true),
+                What::Abort => add("abort", true),
+                What::LoseNode { .. } => add("lost node", true),
+            }
         }
-        std::future::pending().await
+        match self.troupe {
+            Troupe::One => add("one operator", true),
+            Troupe::Mortals(_) => add("operators that die", true),
+            Troupe::Rivals(_) => add("two leaders", true),
+        }
+        classes
     }
 }
