@@ -6,18 +6,24 @@ use crate::snapshot::{Memory, Override, OverrideBy, Promotion};
 use crate::time::Time;
 
 /// Lets the pauses that hold now pass, for all groups or for one. Returns how many there were.
-pub fn promote(spec: &Spec, memory: &mut Memory, group: Option<u32>) -> usize {
+pub fn promote(spec: &Spec, memory: &mut Memory, group: Option<u32>, now: Time) -> usize {
     let target = Aims::of(spec, memory).set_target;
+    // Whoever is there, or goes back, waits in no pause.
+    if memory.overridden.is_some() || memory.complete.as_ref().is_some_and(|set| set.revision == target) {
+        return 0;
+    }
     let mut said = Vec::new();
     for rule in &spec.rules {
         let RuleKind::Steps(steps) = &rule.kind else { continue };
         for (index, step) in steps.iter().enumerate() {
+            let Step::Pause { duration } = step else { continue };
             let key = format!("{target}/{}/{index}", rule.name);
-            let entered = memory
-                .groups
-                .iter()
-                .any(|(g, known)| group.is_none_or(|only| only == *g) && known.pauses.contains_key(&key));
-            if matches!(step, Step::Pause { .. }) && entered {
+            // One whose time is over holds nobody any more.
+            let holds = |since: &Time| duration.is_none_or(|length| *since + length > now);
+            let held = memory.groups.iter().any(|(g, known)| {
+                group.is_none_or(|only| only == *g) && known.pauses.get(&key).is_some_and(holds)
+            });
+            if held {
                 let step = u32::try_from(index).unwrap_or(u32::MAX);
                 said.push(Promotion { target, rule: rule.name.clone(), step, group });
             }

@@ -352,7 +352,7 @@ fn the_memory_does_not_grow_with_the_number_of_rollouts() {
         desk.wish(&to);
         for _ in 0..4 {
             desk.run();
-            lockstep_core::verbs::promote(&to, &mut desk.seen.memory, None);
+            lockstep_core::verbs::promote(&to, &mut desk.seen.memory, None, desk.now);
         }
         desk.run();
         assert_eq!(desk.phase(), Phase::Complete);

@@ -139,7 +139,7 @@ fn a_promotion_after_a_long_wait_is_no_failure() {
     let to = at(&spec, "B");
     assert_eq!(desk.wish(&to).run(), "-2 | +2");
     desk.wait(86_400);
-    lockstep_core::verbs::promote(&to, &mut desk.seen.memory, None);
+    lockstep_core::verbs::promote(&to, &mut desk.seen.memory, None, desk.now);
     assert_eq!(desk.run(), "-1 | +1 | -0 | +0");
 }
 

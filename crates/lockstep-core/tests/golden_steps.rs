@@ -196,7 +196,7 @@ fn a_pause_without_end_holds_until_promoted_and_is_no_stall() {
     assert_eq!(desk.wait(1_000_000).run(), "");
     assert_eq!(desk.phase(), Phase::Progressing);
     let to = desk.spec.clone();
-    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, None), 1);
+    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, None, desk.now), 1);
     assert_eq!(desk.run(), "-1 | +1 | -0 | +0");
 }
 
@@ -206,7 +206,7 @@ fn a_promotion_belongs_to_its_revision() {
     let mut desk = Desk::complete(&spec);
     let to = at(&spec, "B");
     desk.wish(&to).run();
-    verbs::promote(&to, &mut desk.seen.memory, None);
+    verbs::promote(&to, &mut desk.seen.memory, None, desk.now);
     assert_eq!(desk.wish(&at(&spec, "C")).run(), "-2 | +2");
     assert_eq!(desk.reasons(), [Reason::PauseStep]);
 }
@@ -217,15 +217,34 @@ fn a_promotion_ends_with_its_rollout() {
     let mut desk = Desk::complete(&spec);
     let to = at(&spec, "B");
     desk.wish(&to).run();
-    verbs::promote(&to, &mut desk.seen.memory, None);
+    verbs::promote(&to, &mut desk.seen.memory, None, desk.now);
     desk.run();
     assert_eq!((desk.phase(), desk.seen.memory.promoted.len()), (Phase::Complete, 0));
     let next = at(&spec, "C");
     desk.wish(&next).run();
-    verbs::promote(&next, &mut desk.seen.memory, None);
+    verbs::promote(&next, &mut desk.seen.memory, None, desk.now);
     desk.run();
     assert_eq!(desk.wish(&to).run(), "-2 | +2", "it pauses as it did the first time");
     assert_eq!(desk.reasons(), [Reason::PauseStep]);
+}
+
+#[test]
+fn nothing_is_promoted_where_no_pause_holds() {
+    let spec = canary(Some(Millis::minutes(1)));
+    let mut desk = Desk::complete(&spec);
+    let to = at(&spec, "B");
+    desk.wish(&to).run();
+    assert_eq!(desk.reasons(), [Reason::PauseStep]);
+    desk.wait(61_000);
+    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, None, desk.now), 0, "its time is over");
+    desk.run();
+    assert_eq!(desk.phase(), Phase::Complete);
+    let endless = at(&canary(None), "C");
+    desk.wish(&endless).run();
+    assert_eq!(verbs::promote(&endless, &mut desk.seen.memory, None, desk.now), 1);
+    desk.run();
+    assert_eq!(desk.phase(), Phase::Complete);
+    assert_eq!(verbs::promote(&endless, &mut desk.seen.memory, None, desk.now), 0, "it is complete");
 }
 
 #[test]
@@ -246,9 +265,9 @@ fn pauses_hold_per_group_and_are_promoted_one_by_one_or_all() {
     let mut desk = Desk::complete(&spec);
     let to = at(&spec, "B");
     assert_eq!(desk.wish(&to).run(), "-0/r-2 -1/r-2 -2/r-2 | +0/r-2 +1/r-2 +2/r-2");
-    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, Some(1)), 1);
+    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, Some(1), desk.now), 1);
     assert_eq!(desk.run(), "-1/r-1 | +1/r-1 | -1/r-0 | +1/r-0");
-    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, None), 1);
+    assert_eq!(verbs::promote(&to, &mut desk.seen.memory, None, desk.now), 1);
     desk.run();
     assert_eq!(desk.phase(), Phase::Complete);
 }

@@ -54,6 +54,19 @@ fn check_one(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Fi
     if let Some(template) = &identity.pod_name {
         tells_pods_apart(set, template, &path.field("podName"), found);
     }
+    if let Some(template) = &identity.subdomain {
+        names_a_service(template, &path.field("subdomain"), found);
+    }
+}
+
+/// A service selects pods by labels that stay what they are.
+fn names_a_service(template: &str, at: &Path, found: &mut Findings) {
+    let used = placeholders(template);
+    for bad in ["pod", "index", "revision", "size", "uid", "gang"] {
+        if used.contains(&bad) {
+            found.error(at, format!("{{{bad}}} cannot be part of a subdomain: no service selects by it"));
+        }
+    }
 }
 
 /// Every template of an identity and its place.
@@ -97,7 +110,7 @@ fn known(template: &str, at: &Path, found: &mut Findings) {
 /// A pod's name is the same at every revision, and no other pod's.
 fn tells_pods_apart(set: &LockstepSet, template: &str, at: &Path, found: &mut Findings) {
     let used = placeholders(template);
-    for bad in ["revision", "leader"] {
+    for bad in ["revision", "leader", "gang"] {
         if used.contains(&bad) {
             found.error(at, format!("{{{bad}}} cannot be part of a pod's name"));
         }

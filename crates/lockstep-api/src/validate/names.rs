@@ -36,6 +36,7 @@ pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     }
     gang_names_fit(set, found);
     pods_share_no_name(set, found);
+    written_names_differ(set, found);
 }
 
 /// Whether a name may be part of a pod's name (DNS-1123 label).
@@ -130,7 +131,7 @@ pub(super) fn longest<'a>(set: &'a LockstepSet, role: &'a Role) -> Values<'a> {
 
 fn pod_names_fit(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings) {
     let path = role_path(i).field("name");
-    if default_names(set).is_none()
+    if has_written_name(set, role)
         || !found.sound(&path)
         || !found.sound(&Path::root().field("metadata").field("name"))
     {
@@ -192,11 +193,55 @@ fn pods_share_no_name(set: &LockstepSet, found: &mut Findings) {
 
 /// The roles, if their pods are named as usual.
 fn default_names(set: &LockstepSet) -> Option<&[Role]> {
-    let named = |identity: Option<&Identity>| identity.is_some_and(|identity| identity.pod_name.is_some());
-    let member = |role: &Role| role.members.iter().any(|member| named(member.identity.as_ref()));
-    let role = |role: &Role| named(role.identity.as_ref()) || member(role);
-    let written = named(set.spec.identity.as_ref()) || set.spec.roles.iter().any(role);
+    let written = set.spec.roles.iter().any(|role| has_written_name(set, role));
     (!written).then_some(&set.spec.roles)
+}
+
+/// Whether somebody says how pods of the role are named.
+fn has_written_name(set: &LockstepSet, role: &Role) -> bool {
+    let named = |identity: Option<&Identity>| identity.is_some_and(|identity| identity.pod_name.is_some());
+    named(set.spec.identity.as_ref())
+        || named(role.identity.as_ref())
+        || role.members.iter().any(|member| named(member.identity.as_ref()))
+}
+
+/// Where names are written by hand, the first pods of all roles are called by them: what collides does so early.
+fn written_names_differ(set: &LockstepSet, found: &mut Findings) {
+    const FIRST: u32 = 32;
+    if default_names(set).is_some() {
+        return;
+    }
+    let mut names: BTreeMap<String, &str> = BTreeMap::new();
+    for (i, role) in set.spec.roles.iter().enumerate() {
+        let path = role_path(i).field("name");
+        let instances = last_ordinal(role.replicas, role.strategy().max_surge).min(FIRST);
+        let all = (0..=instances).flat_map(|instance| first_names(set, role, instance, FIRST));
+        let twice = all.into_iter().find_map(|name| {
+            let other = *names.entry(name.clone()).or_insert(&role.name);
+            (other != role.name).then_some((name, other))
+        });
+        if let Some((name, other)) = twice.filter(|_| found.sound(&path)) {
+            found.error(&path, format!("role {other} has a pod of the same name, {name}"));
+        }
+    }
+}
+
+/// The names of the first pods of an instance in group 0.
+fn first_names(set: &LockstepSet, role: &Role, instance: u32, most: u32) -> Vec<String> {
+    let of_role = Identity::joined(set.spec.identity.as_ref(), role.identity.as_ref()).unwrap_or_default();
+    let mut names = Vec::new();
+    let mut index = 0;
+    for member in role.parts() {
+        let identity = member.identity.as_ref().map_or_else(|| of_role.clone(), |own| of_role.narrowed(own));
+        let template = identity.pod_name.as_deref().unwrap_or(default_pod_name(role.pods()));
+        for pod in 0..member.count.min(most) {
+            let values =
+                Values { group: 0, instance, member: &member.name, pod, index, ..longest(set, role) };
+            names.push(expand(template, &values));
+            index += 1;
+        }
+    }
+    names
 }
 
 /// How a pod of both roles would be called, from the role's name on. `long` has several pods to an instance.

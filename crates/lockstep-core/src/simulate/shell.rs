@@ -45,7 +45,7 @@ impl Sim<'_> {
                 && b.message.ends_with("until it is promoted")
                 && !b.message.contains("time is over")
         });
-        waits && crate::verbs::promote(spec, &mut self.memory, None) > 0
+        waits && crate::verbs::promote(spec, &mut self.memory, None, self.now) > 0
     }
 
     fn act(&mut self, plan: &Plan) {

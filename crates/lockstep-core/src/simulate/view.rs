@@ -30,7 +30,9 @@ impl View {
     pub fn put(&mut self, name: &PodName, seen: &WorldPod) {
         self.own_creates.remove(name);
         let mut pod = seen.pod.clone();
-        pod.terminating |= self.own_deletes.contains(&pod.uid);
+        let asked = !pod.terminating && self.own_deletes.contains(&pod.uid);
+        pod.terminating |= asked;
+        pod.in_flight = asked;
         self.versions.insert(pod.uid.clone(), seen.version);
         self.set(name, pod);
     }
@@ -53,7 +55,10 @@ impl View {
     pub fn deleting(&mut self, name: &PodName, uid: &Uid) {
         self.own_deletes.insert(uid.clone());
         let pods = &mut self.instance(name).pods;
-        pods.iter_mut().filter(|pod| pod.uid == *uid).for_each(|pod| pod.terminating = true);
+        for pod in pods.iter_mut().filter(|pod| pod.uid == *uid && !pod.terminating) {
+            pod.terminating = true;
+            pod.in_flight = true;
+        }
     }
 
     /// We lifted a gate.

@@ -41,8 +41,9 @@ impl Default for Limits {
     }
 }
 
+/// Answers reviews, however they come.
 #[derive(Clone)]
-struct Desk {
+pub struct Desk {
     limits: Limits,
     turns: Arc<Semaphore>,
     metrics: Metrics,
@@ -50,22 +51,16 @@ struct Desk {
 
 /// `POST /validate`.
 pub fn router(metrics: Metrics, limits: Limits) -> Router {
-    let desk = Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics };
+    let desk = Desk::new(metrics, limits);
     let largest = DefaultBodyLimit::max(LARGEST);
     Router::new().route("/validate", post(validate)).layer(largest).with_state(desk)
 }
 
 async fn validate(State(desk): State<Desk>, body: Bytes) -> Response {
-    let request = match read(&body) {
-        Ok(request) => request,
-        Err(reason) => {
-            desk.metrics.review(ReviewOutcome::Malformed);
-            return (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response();
-        }
-    };
-    drop(body);
-    let response = desk.answer(&request).await;
-    Json(response.into_review()).into_response()
+    match desk.review(&body).await {
+        Ok(review) => Json(review).into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
+    }
 }
 
 /// The request of a review.
@@ -76,6 +71,22 @@ fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, String> {
 }
 
 impl Desk {
+    /// Nothing is asked yet.
+    pub fn new(metrics: Metrics, limits: Limits) -> Self {
+        Self { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics }
+    }
+
+    /// Answers a review in JSON, or says what is wrong with it.
+    pub async fn review(&self, body: &[u8]) -> Result<AdmissionReview<DynamicObject>, String> {
+        match read(body) {
+            Ok(request) => Ok(self.answer(&request).await.into_review()),
+            Err(reason) => {
+                self.metrics.review(ReviewOutcome::Malformed);
+                Err(reason)
+            }
+        }
+    }
+
     async fn answer(&self, request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
         let (response, outcome) = match examine(request) {
             Examined::Answered(response, outcome) => (*response, outcome),

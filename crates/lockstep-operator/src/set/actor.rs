@@ -311,7 +311,8 @@ impl Actor {
     async fn keep(&mut self, wish: &Wish, checked: &Checked) -> Result<(), ActError> {
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
         keeper.revision(&checked.parsed.set).await?;
-        keeper.services(&checked.parsed.set, &checked.spec).await?;
+        // As many as autoscalers want are called by their names.
+        keeper.services(&checked.parsed.set, &scaled(&checked.spec, &self.handle)).await?;
         keeper.scales(&checked.spec).await?;
         self.succeeded(&Topic::Upkeep);
         Ok(())

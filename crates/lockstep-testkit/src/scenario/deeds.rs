@@ -5,6 +5,7 @@ use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use lockstep_core::model::Spec;
 use lockstep_core::snapshot::Memory;
+use lockstep_core::time::Time;
 use lockstep_core::verbs;
 use lockstep_kubelet::annotations::GONE;
 use serde::Deserialize;
@@ -29,7 +30,7 @@ pub(super) async fn abort(sets: &Api<DynamicObject>, name: &str) -> Result<(), S
 
 /// Lets the pauses that hold a set now pass, if any do.
 pub(super) async fn promote(sets: &Api<DynamicObject>, name: &str) -> Result<(), ScenarioError> {
-    change(sets, name, |spec, memory| verbs::promote(spec, memory, None) > 0).await
+    change(sets, name, |spec, memory| verbs::promote(spec, memory, None, Time(0)) > 0).await
 }
 
 /// Changes what a set remembers, begun again whenever somebody else was faster; `change` says whether it did.

@@ -15,6 +15,8 @@ pub const FIELD_MANAGER: &str = "lockstep-install";
 pub const NAME: &str = "lockstep";
 /// The service the API server reaches the webhook by.
 pub const WEBHOOK_SERVICE: &str = "lockstep-webhook";
+/// The webhook that checks sets.
+pub const VALIDATOR: &str = "validate.lockstep.dev";
 /// The secret in which the operator keeps the webhook's certificate.
 pub const CERTIFICATE: &str = "lockstep-webhook-cert";
 
@@ -50,6 +52,11 @@ impl Installation {
         objects.extend(workload::objects(self));
         objects.push(webhook::configuration(self));
         objects
+    }
+
+    /// How the API server is told to ask before it takes a set.
+    pub fn validation(&self) -> Value {
+        webhook::configuration(self)
     }
 
     /// What the operator itself makes in its namespace.

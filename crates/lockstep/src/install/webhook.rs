@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Installation, NAME, WEBHOOK_SERVICE, labelled};
+use super::{Installation, NAME, VALIDATOR, WEBHOOK_SERVICE, labelled};
 
 /// The configuration. Its `caBundle` is the operator's to fill in: it makes the certificates.
 pub(super) fn configuration(installation: &Installation) -> Value {
@@ -10,7 +10,7 @@ pub(super) fn configuration(installation: &Installation) -> Value {
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": NAME},
         "webhooks": [{
-            "name": "validate.lockstep.dev",
+            "name": VALIDATOR,
             "clientConfig": {"service": {
                 "name": WEBHOOK_SERVICE, "namespace": installation.namespace, "path": "/validate", "port": 443,
             }},

@@ -170,9 +170,6 @@ async fn promote_abort_and_retry_change_what_is_remembered_and_nothing_else() {
     memory.complete =
         Some(CompleteSet { revision: "6f2c9".parse().expect("short"), ..CompleteSet::default() });
     memory.restarts.insert("0/web/1".to_owned(), RestartMemory { count: 3, last: Time(9) });
-    // What is remembered of a pause says nothing once it no longer holds.
-    stage.say("shop", status("Complete", 1, &memory)).await;
-    stage.lockstep(&["promote", "shop"]).await.refuses("no pause holds shop now");
     let mut held = status("Stalled", 1, &memory);
     held["rollout"]["blocked"] = json!([{
         "what": "shop-0/web-1", "reason": "PauseStep", "rule": "coordination[canary].steps[1]",

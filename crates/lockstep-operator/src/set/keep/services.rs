@@ -64,7 +64,8 @@ fn subdomains(set: &Valid, spec: &Spec) -> BTreeMap<String, Selector> {
             match template.as_deref() {
                 Some("") => {}
                 Some(template) => {
-                    Level { set, spec, role, content: &content, template }.services(&mut names);
+                    Level { set, spec, role, content: &content, member: member.name.as_str(), template }
+                        .services(&mut names);
                 }
                 None => {
                     names.insert(set.metadata.name.clone(), Selector::new());
@@ -81,6 +82,7 @@ struct Level<'a> {
     spec: &'a Spec,
     role: &'a Role,
     content: &'a Content,
+    member: &'a str,
     template: &'a str,
 }
 
@@ -101,7 +103,7 @@ impl Level<'_> {
         )
         .surge;
         let instances = self.role.replicas.saturating_add(surge);
-        for group in 0..if self.by(&["group", "leader", "gang"]) { groups } else { 1 } {
+        for group in 0..if self.by(&["group", "leader"]) { groups } else { 1 } {
             for instance in 0..if self.by(&["instance", "leader"]) { instances } else { 1 } {
                 let (name, selector) = self.service(group, instance);
                 names.insert(name, selector);
@@ -116,7 +118,8 @@ impl Level<'_> {
             group,
             role: self.role.name.as_str(),
             instance,
-            member: first,
+            member: self.member,
+            // Validation lets nothing into a subdomain that no service could select by.
             pod: 0,
             index: 0,
             revision: self.role.revision.as_str(),
@@ -127,14 +130,16 @@ impl Level<'_> {
             gang: "",
         };
         let pod_name = self.content.identity_of(first).pod_name;
+        let of_leader = Values { member: first, ..values };
         let leader =
-            expand(pod_name.as_deref().unwrap_or_else(|| default_pod_name(self.content.size())), &values);
+            expand(pod_name.as_deref().unwrap_or_else(|| default_pod_name(self.content.size())), &of_leader);
         values.leader = &leader;
         let mut selector = Selector::new();
         let told = [
             (label::GROUP, &["group", "leader"][..], group.to_string()),
             (label::ROLE, &["role", "leader"], self.role.name.to_string()),
             (label::INSTANCE, &["instance", "leader"], instance.to_string()),
+            (label::MEMBER, &["member"], self.member.to_owned()),
             (label::MEMBER, &["leader"], first.to_owned()),
             (label::POD, &["leader"], "0".to_owned()),
         ];

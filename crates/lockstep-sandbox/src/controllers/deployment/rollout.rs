@@ -210,17 +210,24 @@ impl<'a> Rollout<'a> {
         if most <= 0 || self.old.iter().all(|set| set.replicas == 0) {
             return false;
         }
+        // A set that has just shrunk still speaks of what it had: nothing is counted on until it has looked again.
+        let available = |set: &ReplicaSet| set.count("availableReplicas");
+        if self.old.iter().any(|set| set.replicas > 0 && available(set) > set.replicas) {
+            return false;
+        }
+        let of_old: i64 = self.old.iter().filter(|set| set.replicas > 0).map(available).sum();
+        let of_new = self.new.as_ref().map_or(0, available);
         let mut left = most;
         let mut shrunk = false;
         for at in 0..self.old.len() {
-            let (replicas, available) = (self.old[at].replicas, self.old[at].count("availableReplicas"));
+            let (replicas, available) = (self.old[at].replicas, available(&self.old[at]));
             let less = left.min(replicas - available);
             if replicas > 0 && less > 0 {
                 left -= less;
                 shrunk |= self.resize(Which::Old(at), replicas - less);
             }
         }
-        let mut left = self.sum("availableReplicas") - self.size.least();
+        let mut left = of_old + of_new - self.size.least();
         for at in 0..self.old.len() {
             let replicas = self.old[at].replicas;
             let less = left.min(replicas);

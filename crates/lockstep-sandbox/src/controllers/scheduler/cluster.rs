@@ -55,11 +55,13 @@ pub(super) struct Load {
 impl Load {
     fn change(&mut self, pod: &Pod, sign: i64) {
         for (name, amount) in &pod.requests {
-            *self.used.entry(name.clone()).or_default() += sign * amount;
+            let used = self.used.entry(name.clone()).or_default();
+            *used = used.saturating_add(amount.saturating_mul(sign));
         }
         for (name, least) in LEAST {
             let amount = weight(pod, name, least);
-            *self.weight.entry(name.to_owned()).or_default() += sign * amount;
+            let weight = self.weight.entry(name.to_owned()).or_default();
+            *weight = weight.saturating_add(amount.saturating_mul(sign));
         }
         if !pod.owner.is_empty() {
             *self.owners.entry(pod.owner.clone()).or_default() += sign;

@@ -147,7 +147,8 @@ pub(super) fn amounts(resources: &Value) -> Amounts {
 /// Adds amounts to others.
 pub(super) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
-        *to.entry(name.clone()).or_default() += amount;
+        let sum = to.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*amount);
     }
 }
 

@@ -11,7 +11,7 @@ use super::args::PromoteArgs;
 use super::home::Home;
 use super::memory;
 use crate::exit::Exit;
-use crate::input::live_set::LiveSet;
+use crate::input::live_set::{LiveSet, now};
 use crate::screen::Screen;
 use crate::show::words;
 
@@ -28,11 +28,7 @@ pub async fn act(home: &Home, args: &PromoteArgs, screen: &mut Screen<'_>) -> Re
             bail!("{name} has no group {group}; it has {}", words::count(spec.replicas, "group"));
         }
         let held = held(set, args.group);
-        // What is remembered of a pause outlives it; whether one holds is in a status that speaks of this spec.
-        if held.is_empty() && set.is_seen() {
-            bail!("no pause holds {name}{} now", of_group(args.group));
-        }
-        match verbs::promote(spec, memory, args.group) {
+        match verbs::promote(spec, memory, args.group, now()) {
             0 => bail!("no pause holds {name}{} now", of_group(args.group)),
             _ => Ok(held),
         }

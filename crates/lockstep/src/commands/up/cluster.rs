@@ -7,6 +7,7 @@ use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
+use lockstep_operator::clock::Clock;
 
 use super::stand_ins::StandIns;
 use crate::input::cluster::ClusterArgs;
@@ -36,6 +37,8 @@ pub struct Running {
     pub scope: Option<String>,
     /// What takes nodes away and brings them back; none, where that cannot be done.
     pub nodes: Option<Rc<dyn NodeSwitch>>,
+    /// What time it is there.
+    pub clock: Clock,
     /// What is to be done at the end.
     pub end: Option<LocalBoxFuture<'static, Result<()>>>,
 }
@@ -61,5 +64,12 @@ pub async fn join(args: &ClusterArgs) -> Result<Running> {
     let client = args.operator_client(&metrics).await?;
     let kubeconfig = args.kubeconfig.clone();
     let nodes: Option<Rc<dyn NodeSwitch>> = Some(Rc::new(StandIns::new(client.clone())));
-    Ok(Running { client, kubeconfig, scope: args.namespace.clone(), nodes, end: None })
+    Ok(Running {
+        client,
+        kubeconfig,
+        scope: args.namespace.clone(),
+        nodes,
+        clock: Clock::default(),
+        end: None,
+    })
 }

@@ -1,51 +1,91 @@
-//! A cluster of our own: the embedded one, with nodes that a kubelet stand-in plays.
+//! A cluster of our own: the embedded one, with nodes that a kubelet stand-in plays, and admission in this process.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
+use jiff::Timestamp;
 use kube::Client;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
+use lockstep_operator::admission::{Desk, Limits};
+use lockstep_operator::clock::Clock;
+use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::data::Data;
+use lockstep_sandbox::cluster::{Handler, Webhooks};
 use lockstep_sandbox::cluster::{Cluster, Setup};
 use tokio::task::JoinHandle;
 
 use super::cluster::{NodeSwitch, Running, StartOptions};
 use super::stand_ins::StandIns;
+use crate::install::VALIDATOR;
 
 /// What is held is written so long after it changed, so that a storm of changes is written once.
 const REST: Duration = Duration::from_secs(1);
 
+/// The clock of a cluster, for its kubelets.
+#[derive(Debug)]
+struct ClusterClock(Cluster);
+
+impl lockstep_kubelet::Clock for ClusterClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
 /// Starts a cluster of our own.
 pub async fn start(options: &StartOptions) -> Result<Running> {
     let data = options.data.as_deref().map(Data::read).transpose()?.flatten();
-    let cluster = Cluster::start(Setup { data, ..Setup::now() });
+    let webhooks = Arc::new(Webhooks::default());
+    webhooks.answer(VALIDATOR, validator());
+    let cluster = Cluster::start(Setup { data, caller: webhooks, ..Setup::now() });
     let listening = cluster.listen(options.port.unwrap_or(0)).await?;
     let kubeconfig = Kubeconfig::write(&listening.access.kubeconfig("lockstep"))?;
-    let path = kubeconfig.0.clone();
+    let path = kubeconfig.file();
     let client = Client::new(cluster.service(), "default");
     let group = NodeGroup::new("node", options.nodes);
     let gpus = options.gpus.to_string();
     let group = if options.gpus > 0 { group.with_capacity("nvidia.com/gpu", &gpus) } else { group };
     group.create(&client).await.context("cannot make nodes")?;
-    let kubelet = Kubelet::start(client.clone(), Options::default());
+    // One time for all: a machine that sleeps wakes up with two clocks that differ.
+    let clock = Arc::new(ClusterClock(cluster.clone()));
+    let kubelet = Kubelet::start(client.clone(), Options { clock, ..Options::default() });
+    let told = cluster.clone();
+    let clock = Clock::new(move || told.now());
     let nodes: Rc<dyn NodeSwitch> = Rc::new(StandIns::new(client.clone()));
     let keeping = options.data.clone().map(|file| (tokio::spawn(keep(cluster.clone(), file.clone())), file));
     let end = async move {
         drop(kubelet);
-        let kept = keeping.map(|(task, file)| finish(&task, &cluster, &file)).transpose();
+        let kept = match keeping {
+            Some((task, file)) => finish(task, &cluster, &file).await,
+            None => Ok(()),
+        };
         drop((listening, kubeconfig, cluster));
-        kept.map(drop)
+        kept
     };
     Ok(Running {
         client,
         kubeconfig: Some(path),
         scope: None,
         nodes: Some(nodes),
+        clock,
         end: Some(end.boxed_local()),
+    })
+}
+
+/// Checks sets as the webhook of an installed operator does.
+fn validator() -> Handler {
+    let desk = Desk::new(Metrics::new(), Limits::default());
+    Arc::new(move |review| {
+        let desk = desk.clone();
+        Box::pin(async move {
+            let body = serde_json::to_vec(&review).map_err(|error| error.to_string())?;
+            let answer = desk.review(&body).await?;
+            serde_json::to_value(answer).map_err(|error| error.to_string())
+        })
     })
 }
 
@@ -56,38 +96,56 @@ async fn keep(cluster: Cluster, file: PathBuf) {
         changes.next().await;
         tokio::time::sleep(REST).await;
         changes.catch_up();
-        if let Err(error) = cluster.data().write(&file) {
+        if let Err(error) = write(&cluster, &file).await {
             tracing::warn!(%error, "the cluster is not kept");
         }
     }
 }
 
-/// The last words are kept, too.
-fn finish(task: &JoinHandle<()>, cluster: &Cluster, file: &Path) -> Result<()> {
-    task.abort();
-    Ok(cluster.data().write(file)?)
+/// Writes without holding up anybody else.
+async fn write(cluster: &Cluster, file: &Path) -> Result<()> {
+    let (cluster, file) = (cluster.clone(), file.to_owned());
+    Ok(tokio::task::spawn_blocking(move || cluster.data().write(&file)).await??)
 }
 
-/// A kubeconfig that goes with the cluster.
+/// The last words are kept, too, after whatever is being written now.
+async fn finish(task: JoinHandle<()>, cluster: &Cluster, file: &Path) -> Result<()> {
+    task.abort();
+    // It was told to end; how it ended does not matter.
+    let _ = task.await;
+    write(cluster, file).await
+}
+
+/// A kubeconfig that goes with the cluster, in a folder of its own.
 struct Kubeconfig(PathBuf);
 
 impl Kubeconfig {
-    /// It holds a token: nobody else may read it.
+    /// It holds a token: nobody else may read it, or have put it there before us.
     fn write(text: &str) -> Result<Self> {
-        let name = format!("lockstep-up-{}.kubeconfig", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = std::env::temp_dir().join(format!("lockstep-up-{}", std::process::id()));
+        let made = Self(folder);
+        let path = made.file();
+        let mut folders = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
         let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        folders.create(&made.0).with_context(|| format!("cannot make {}", made.0.display()))?;
         let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self(path))
+        Ok(made)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("kubeconfig")
     }
 }
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(self.file());
+        let _ = std::fs::remove_dir(&self.0);
     }
 }

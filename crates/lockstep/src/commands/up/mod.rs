@@ -51,7 +51,7 @@ use super::operator::stopped;
 use crate::exit::Exit;
 use crate::input::cluster::block_on;
 use crate::input::live_set::now;
-use crate::install::Installation;
+use crate::install::{Installation, NAME};
 use crate::screen::{Paint, Screen};
 
 /// How often the clock is looked at.
@@ -88,6 +88,12 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         };
         if !args.is_of_others() {
             serve_kinds(&running.client).await?;
+            // Sets are checked as they would be by an operator that is installed.
+            if !args.no_operator {
+                let installation =
+                    Installation { namespace: NAME.to_owned(), image: String::new(), replicas: 1 };
+                demo::apply(&running.client, &[installation.validation()]).await?;
+            }
         }
         let operator = (!args.no_operator).then(|| Operator::start(&running));
         demo::start(&running.client, &sets, !args.files.is_empty()).await?;
@@ -219,6 +225,7 @@ impl Operator {
         let options = OperatorOptions {
             namespace: running.scope.clone(),
             identity: "lockstep-up".to_owned(),
+            clock: running.clock.clone(),
             ..OperatorOptions::default()
         };
         let operator = operator::run(running.client.clone(), options, Metrics::new(), shutdown);
