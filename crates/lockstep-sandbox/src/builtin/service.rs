@@ -69,10 +69,6 @@ fn keep_allocated(spec: &mut Value, old: &Value) {
     if one.is_empty() && !before.is_empty() && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
         drop_field(spec, "clusterIPs");
     }
-    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
-        // Whoever names another address means the list, too.
-        put(spec, "clusterIPs", json!([one]));
-    }
     if with_address(old) && with_address(spec) {
         for field in ["clusterIP", "clusterIPs"] {
             let gone = if field == "clusterIP" {
@@ -84,6 +80,10 @@ fn keep_allocated(spec: &mut Value, old: &Value) {
                 keep(spec, field, old);
             }
         }
+    }
+    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        // Whoever names another address means the list, too.
+        put(spec, "clusterIPs", json!([one]));
     }
     for field in ["ipFamilyPolicy", "ipFamilies"] {
         if with_address(old) && with_address(spec) && !has(spec, field) {
