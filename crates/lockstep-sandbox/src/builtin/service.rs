@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::access::{
     at, default_empty, drop_field, flag, has, int, keep, list, list_mut, made, put, same, text,
 };
-use super::causes::{At, Causes};
+use super::causes::{At, Causes, quoted};
 use crate::refusal::Cause;
 
 /// The addresses of services: `10.0.0.0/16`, the second of which is the API server's.
@@ -29,7 +29,9 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
     if let Some(old) = old {
         keep_allocated(made(object, "spec"), at(old, &["spec"]));
     }
+    let nameless = old.is_none() && text(at(object, &["metadata"]), "name").is_empty();
     let spec = made(object, "spec");
+    let nameless = nameless && text(spec, "clusterIP").is_empty();
     if old.is_none() && !text(spec, "clusterIP").is_empty() && list(spec, "clusterIPs").is_empty() {
         let address = text(spec, "clusterIP").to_owned();
         put(spec, "clusterIPs", json!([address]));
@@ -40,6 +42,16 @@ pub fn allocate(object: &mut Value, old: Option<&Value>, taken: &Taken<'_>) -> R
     families(spec)?;
     let before = old.map_or(&Value::Null, |old| at(old, &["spec"]));
     address(spec, before, taken)?;
+    if nameless {
+        // The address is written down for the service, which takes a name.
+        let why = format!(
+            "failed to allocate IP: IPAddress.networking.k8s.io {} is invalid: spec.parentRef.name: Required value",
+            quoted(text(spec, "clusterIP"))
+        );
+        let mut causes = Causes::default();
+        causes.invalid(&At::new("spec").child("clusterIPs"), &json!([""]), &why);
+        return causes.result();
+    }
     node_ports(spec, before, taken)
 }
 
@@ -57,10 +69,6 @@ fn keep_allocated(spec: &mut Value, old: &Value) {
     if one.is_empty() && !before.is_empty() && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
         drop_field(spec, "clusterIPs");
     }
-    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
-        // Whoever names another address means the list, too.
-        put(spec, "clusterIPs", json!([one]));
-    }
     if with_address(old) && with_address(spec) {
         for field in ["clusterIP", "clusterIPs"] {
             let gone = if field == "clusterIP" {
@@ -72,6 +80,10 @@ fn keep_allocated(spec: &mut Value, old: &Value) {
                 keep(spec, field, old);
             }
         }
+    }
+    if !one.is_empty() && one != before && at(spec, &["clusterIPs"]) == at(old, &["clusterIPs"]) {
+        // Whoever names another address means the list, too.
+        put(spec, "clusterIPs", json!([one]));
     }
     for field in ["ipFamilyPolicy", "ipFamilies"] {
         if with_address(old) && with_address(spec) && !has(spec, field) {
@@ -125,6 +137,10 @@ fn families(spec: &mut Value) -> Result<(), Vec<Cause>> {
 fn address(spec: &mut Value, old: &Value, taken: &Taken<'_>) -> Result<(), Vec<Cause>> {
     let said = text(spec, "clusterIP").to_owned();
     if said == "None" || (!said.is_empty() && said == text(old, "clusterIP")) {
+        return Ok(());
+    }
+    if said.is_empty() && !old.is_null() && text(old, "type") != "ExternalName" {
+        // Whoever was stored without an address, by whoever wrote its status, gets none later.
         return Ok(());
     }
     if said.is_empty() {

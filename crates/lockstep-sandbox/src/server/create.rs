@@ -56,10 +56,13 @@ impl Turn<'_> {
         };
         let mut object = self.mutated(&question)?;
         self.fill(target, &mut object);
-        let mut causes = self.allocate(target, &mut object, None);
-        self.prepare_create(target, &mut object);
+        let unallocated = self.allocate(target, &mut object, None);
         let name = text(&object["metadata"]["name"]);
-        causes.extend(self.wrong_at_creation(target, &object));
+        if !unallocated.is_empty() {
+            return Err(Refusal::invalid(target.about_kind(&name), unallocated).into());
+        }
+        self.prepare_create(target, &mut object);
+        let causes = self.wrong_at_creation(target, &object);
         if !causes.is_empty() {
             return Err(Refusal::invalid(target.about_kind(&name), causes).into());
         }

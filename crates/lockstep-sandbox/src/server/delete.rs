@@ -42,6 +42,8 @@ impl Turn<'_> {
         if shown {
             let later = options.cascade && matches!(gone, Gone::Later(_));
             let code = if later { 202 } else { 200 };
+            // What is only about to go is shown as it is stored.
+            let look = Look { part: matches!(gone, Gone::Later(_)), ..look };
             return Ok(look.one(code, object, &self.server.catalogue, self.now));
         }
         let mut details =

@@ -33,10 +33,10 @@ impl Turn<'_> {
                 self.live_to_write(target, writes.dry_run)?
             }
         };
+        check_identity(target, &live, &object, writes.dry_run)?;
         check_custom_kind(&object, &target.kind)?;
         object["kind"] = Value::from(&*target.kind.kind);
         self.set_defaults(target, &mut object);
-        check_identity(target, &live, &object, writes.dry_run)?;
         let managers = owners::of_update(&live, &object);
         carry(&live, &mut object);
         let object = self.owned(target, &live, object, &managers)?;

@@ -223,6 +223,11 @@ fn excused(text: &str) -> String {
     if let Some((before, after)) = text.split_once("Invalid value: {}: `selector` does not match") {
         return format!("{before}Invalid value: null: `selector` does not match{after}");
     }
+    if let Some((before, after)) = text.split_once("IPAddress.networking.k8s.io \"")
+        && let Some((_, after)) = after.split_once('"')
+    {
+        return format!("{before}IPAddress.networking.k8s.io (address){after}");
+    }
     if let Some((before, _)) = text.split_once("error encoding patch: yaml: ") {
         return format!("{before}error encoding patch: yaml: (why)");
     }
