@@ -146,6 +146,7 @@ impl Refusal {
         };
         let mut refusal = Self::new(code, reason, message);
         refusal.details = status["details"].as_object().cloned();
+        refusal.retry_after = status["details"]["retryAfterSeconds"].as_u64().filter(|seconds| *seconds > 0);
         refusal
     }
 

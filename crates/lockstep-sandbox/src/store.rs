@@ -1,5 +1,6 @@
 //! Everything the server holds: objects under keys, one revision for each change, and the last changes for watches.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// Where an object lies: the resource (`pods`, `deployments.apps`), the namespace (empty for none), the name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// The resource, with its group.
     pub resource: Arc<str>,
@@ -15,6 +16,26 @@ pub struct Key {
     pub namespace: Arc<str>,
     /// The name.
     pub name: Arc<str>,
+}
+
+impl Key {
+    /// The place within the resource, as an API server writes it: `namespace/name`.
+    fn place(&self) -> impl Iterator<Item = u8> + '_ {
+        self.namespace.bytes().chain(std::iter::once(b'/')).chain(self.name.bytes())
+    }
+}
+
+/// By place as it is written, which is how lists are ordered and continued: `team-a/x` comes before `team/x`.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.resource.cmp(&other.resource).then_with(|| self.place().cmp(other.place()))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// One change.
@@ -230,6 +251,21 @@ mod tests {
         let versions = [one, two, gone].map(|object| object["metadata"]["resourceVersion"].clone());
         assert_eq!(versions, ["2", "3", "4"].map(Value::from));
         assert_eq!(store.remove(&key("pods", "a", "x")), None);
+    }
+
+    #[test]
+    fn places_are_ordered_as_they_are_written() {
+        let mut store = Store::new(10);
+        for (namespace, name) in [("team", "z"), ("team-a", "x"), ("team", "a"), ("teams", "x")] {
+            store.put(key("pods", namespace, name), json!({}));
+        }
+        let pods: Arc<str> = Arc::from("pods");
+        let places = |namespace| {
+            let all = store.list(&pods, namespace);
+            all.map(|(key, _)| format!("{}/{}", key.namespace, key.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(places(None), ["team-a/x", "team/a", "team/z", "teams/x"]);
+        assert_eq!(places(Some("team")), ["team/a", "team/z"]);
     }
 
     #[test]

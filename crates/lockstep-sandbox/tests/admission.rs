@@ -6,10 +6,11 @@ mod client;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::Method;
 use lockstep_sandbox::cluster::{Carried, Cluster, Setup, Webhooks};
 use serde_json::{Value, json};
 
-use crate::client::create;
+use crate::client::{ask, create};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const THINGS: &str = "/apis/example.io/v1/namespaces/default/things";
@@ -31,7 +32,8 @@ async fn cluster(hooks: &[Spec<'_>], rule: Value) -> (Cluster, Asked) {
         webhooks.answer(&full, Arc::new(answer));
         configured.push(json!({
             "name": full, "sideEffects": "None", "admissionReviewVersions": ["v1"], "reinvocationPolicy": policy,
-            "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule],
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": if rule.is_array() { rule.clone() } else { json!([rule]) },
         }));
     }
     let origin = "2026-01-01T00:00:00Z".parse().expect("a time");
@@ -143,4 +145,56 @@ async fn a_webhook_sees_the_version_it_names() {
     let versions = ["kind", "requestKind", "resource", "requestResource"].map(|key| &request[key]["version"]);
     assert_eq!(versions, ["v2", "v1", "v2", "v1"]);
     assert_eq!(request["object"]["apiVersion"], "example.io/v2");
+}
+
+/// What a webhook makes of an eviction counts, and the deletion it ends in is no question any more.
+#[tokio::test(start_paused = true)]
+async fn an_eviction_is_asked_about_once_and_does_what_was_agreed() {
+    let pin =
+        json!([{"op": "add", "path": "/deleteOptions", "value": {"preconditions": {"uid": "another"}}}]);
+    let rule = json!([
+        {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/eviction"]},
+        {"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]},
+    ]);
+    for (patch, code, names) in [(Value::Null, 201, vec!["CREATE p"]), (pin, 409, vec!["CREATE p"])] {
+        let (cluster, asked) = cluster(&[("pin", "Never", patch)], rule.clone()).await;
+        let pods = "/api/v1/namespaces/default/pods";
+        let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        assert_eq!(create(&cluster, pods, pod).await.0, 201);
+        let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+        let (got, answer) = create(&cluster, &format!("{pods}/p/eviction"), eviction).await;
+        assert_eq!(got, code, "{answer}");
+        let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let said: Vec<String> = asked
+            .iter()
+            .map(|(_, request)| {
+                let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
+                format!("{} {}", text("operation"), text("name"))
+            })
+            .collect();
+        assert_eq!(said, names);
+    }
+}
+
+/// A definition takes its objects along, and everybody who watches hears of it.
+#[tokio::test(start_paused = true)]
+async fn objects_go_with_their_definition() {
+    let cluster = Cluster::start(Setup::at("2026-01-01T00:00:00Z".parse().expect("a time")));
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "metadata": {"name": "things.example.io"},
+        "spec": {
+            "group": "example.io", "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    assert_eq!(create(&cluster, definitions, definition.clone()).await.0, 201);
+    let thing = json!({"apiVersion": "example.io/v1", "kind": "Thing", "metadata": {"name": "x"}});
+    assert_eq!(create(&cluster, THINGS, thing).await.0, 201);
+    ask(&cluster, Method::DELETE, &format!("{definitions}/things.example.io"), None).await;
+    assert_eq!(create(&cluster, definitions, definition).await.0, 201);
+    let (code, list) = ask(&cluster, Method::GET, THINGS, None).await;
+    assert_eq!((code, list["items"].as_array().map(Vec::len)), (200, Some(0)), "{list}");
 }

@@ -104,7 +104,7 @@ async fn webhooks_change_and_refuse() {
     assert_eq!(unseen["data"], json!({"x": "0"}));
     let (code, refused) = create(&cluster, CONFIG_MAPS, config_map("hook-b", "0")).await;
     let message = "admission webhook \"seen.example.com\" denied the request: no zeros";
-    assert_eq!((code, &refused["message"]), (403, &json!(message)));
+    assert_eq!((code, &refused["message"]), (400, &json!(message)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -95,6 +95,16 @@ impl Kinds for Known {
     fn resource(&self, api_version: &str, kind: &str) -> Option<(Arc<str>, bool)> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).resource_of(api_version, kind)
     }
+
+    fn scale(&self, api_version: &str, kind: &str, object: &serde_json::Value) -> Option<i64> {
+        let catalogue = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let found = catalogue.of(api_version, kind)?;
+        if catalogue.custom_kind(&found).is_none() {
+            return object["spec"]["replicas"].as_i64();
+        }
+        let path = &catalogue.custom(&found)?.scale.as_ref()?.spec_replicas;
+        object.pointer(&path.replace('.', "/"))?.as_i64()
+    }
 }
 
 /// A task that ends with whoever holds it.
@@ -112,7 +122,10 @@ impl Cluster {
     pub fn start(setup: Setup) -> Self {
         let Setup { settings, origin, without, caller, data } = setup;
         let server = match data {
-            Some(data) => Server::over(settings, data.objects, data.revision),
+            Some(data) => {
+                let data = data.begun_again(origin);
+                Server::over(settings, data.objects, data.revision)
+            }
             None => Server::new(settings, origin),
         };
         let kinds = Arc::new(Known(RwLock::new(server.catalogue().clone())));

@@ -19,7 +19,7 @@ mod namespaces;
 mod node;
 mod podgroups;
 mod quantity;
-mod read;
+pub(crate) mod read;
 mod replicaset;
 mod scheduler;
 mod share;

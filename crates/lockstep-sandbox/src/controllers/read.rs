@@ -92,7 +92,7 @@ pub(super) fn stamp(time: Timestamp) -> String {
 }
 
 /// A time to the microsecond, as events and leases write it.
-pub(super) fn precise(time: Timestamp) -> String {
+pub(crate) fn precise(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 

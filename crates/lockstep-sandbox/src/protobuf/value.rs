@@ -9,12 +9,22 @@ use super::fields::{Field, Kind, Many, Message, Messages};
 use super::special;
 use super::wire::{Datum, Wire, packed};
 
+/// How deep messages may lie in each other.
+const DEEPEST: u32 = 100;
+
 /// The JSON of a message.
 pub fn message(messages: &Messages, name: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
+    message_at(messages, name, bytes, 0)
+}
+
+fn message_at(messages: &Messages, name: &str, bytes: &[u8], depth: u32) -> Result<Value, ProtobufError> {
+    if depth > DEEPEST {
+        return Err(ProtobufError::Malformed("exceeded max depth"));
+    }
     if let Some(special) = special::read(name, bytes) {
         return special;
     }
-    let reader = Reader { messages };
+    let reader = Reader { messages, depth };
     match messages.get(name) {
         Some(Message::Fields(fields)) => reader.fields(fields, bytes).map(Value::Object),
         Some(Message::List(kind)) => {
@@ -38,6 +48,7 @@ fn found(bytes: &[u8]) -> Result<Found<'_>, ProtobufError> {
 
 struct Reader<'a> {
     messages: &'a Messages,
+    depth: u32,
 }
 
 impl Reader<'_> {
@@ -121,7 +132,7 @@ impl Reader<'_> {
             // Negative numbers come with all their 64 bits.
             Kind::Int32 => (whole()?.cast_signed() as i32).into(),
             Kind::Int64 => whole()?.cast_signed().into(),
-            Kind::Message(name) => message(self.messages, name, bytes()?)?,
+            Kind::Message(name) => message_at(self.messages, name, bytes()?, self.depth + 1)?,
         })
     }
 }

@@ -91,6 +91,16 @@ impl Turn<'_> {
 
     /// An object as a webhook left it in one version, in the version that was asked for.
     fn mended(&self, target: &Target, kind: &Arc<Kind>, mut object: Value) -> Step<Value> {
+        if !object["metadata"].is_object() {
+            return Err(Refusal::failure("a webhook has left no metadata").into());
+        }
+        // Evictions, bindings and scales are asked about at the kind they are for, and are none of it.
+        if object["kind"] != *kind.kind {
+            return Ok(object);
+        }
+        if let Some(why) = self.type_error(&object, kind) {
+            return Err(Refusal::failure(why).into());
+        }
         self.set_defaults(&Target { kind: Arc::clone(kind), ..target.clone() }, &mut object);
         self.seen_as(&target.kind, object)
     }
@@ -177,7 +187,9 @@ impl Turn<'_> {
             None => format!("admission webhook {:?} denied the request without explanation", hook.name()),
         };
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        Err(Refusal::denied(code.unwrap_or(403), status, message).into())
+        // Whoever refuses does not say that all is well.
+        let code = code.filter(|code| *code >= 400).unwrap_or(400);
+        Err(Refusal::denied(code, status, message).into())
     }
 
     /// Whether a webhook wants to know, and in which version.

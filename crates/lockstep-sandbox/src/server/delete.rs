@@ -28,6 +28,29 @@ pub(crate) struct Options {
     pub cascade: bool,
 }
 
+impl Options {
+    /// As webhooks are told.
+    fn told(&self) -> Value {
+        let mut told = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        let preconditions = [("uid", &self.uid), ("resourceVersion", &self.version)];
+        for (name, value) in
+            preconditions.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+        {
+            told["preconditions"][name] = json!(value);
+        }
+        if let Some(grace) = self.grace {
+            told["gracePeriodSeconds"] = json!(grace);
+        }
+        if let Some(policy) = &self.policy {
+            told["propagationPolicy"] = json!(policy);
+        }
+        if self.dry_run {
+            told["dryRun"] = json!(["All"]);
+        }
+        told
+    }
+}
+
 /// Kinds whose deletion shows what is gone, not only that it is.
 const SHOWN: &[&str] = &["Pod", "Service", "ServiceAccount", "ResourceQuota", "PodTemplate"];
 
@@ -144,18 +167,33 @@ impl Turn<'_> {
         if !options.dry_run {
             self.check_storable(target, live)?;
         }
-        let is_namespace = &*target.kind.resource == "namespaces";
         let question = Question {
             target,
             operation: "DELETE",
             name: &name,
             object: &Value::Null,
             old: live,
-            options: json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}),
+            options: options.told(),
             dry_run: options.dry_run,
         };
         self.mutated(&question)?;
         self.agreed(&question)?;
+        self.delete_unasked(target, live, options)
+    }
+
+    /// Deletes an object, or begins to, without asking webhooks: whoever evicts has asked for that.
+    pub(super) fn delete_unasked(
+        &mut self,
+        target: &Target,
+        live: &Arc<Value>,
+        options: &Options,
+    ) -> Step<Gone> {
+        let name = target.name.clone().unwrap_or_default();
+        check_preconditions(target, live, options)?;
+        if !options.dry_run {
+            self.check_storable(target, live)?;
+        }
+        let is_namespace = &*target.kind.resource == "namespaces";
         let key = self.key(target, &name);
         let grace = grace(target, live, options);
         let mut object = Value::clone(live);

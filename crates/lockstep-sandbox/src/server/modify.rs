@@ -156,9 +156,13 @@ impl Turn<'_> {
         self.keep_update(target, live, object, dry_run)
     }
 
-    /// A definition that goes takes its kind with it.
+    /// A definition that goes takes its kind with it, and all objects of that kind.
     pub(super) fn forget_kind(&mut self, key: &crate::store::Key) {
         if *key.resource == *catalogue::DEFINITIONS {
+            let objects = self.server.store.list(&key.name, None).map(|(key, _)| key.clone());
+            for object in objects.collect::<Vec<_>>() {
+                self.server.store.remove(&object);
+            }
             self.server.catalogue.forget(&key.name);
         }
     }

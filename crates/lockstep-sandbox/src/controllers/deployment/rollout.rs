@@ -211,7 +211,7 @@ impl<'a> Rollout<'a> {
             return false;
         }
         // A set that has just shrunk still speaks of what it had: nothing is counted on until it has looked again.
-        let available = |set: &ReplicaSet| set.count("availableReplicas");
+        let available = |set: &Set| set.count("availableReplicas");
         if self.old.iter().any(|set| set.replicas > 0 && available(set) > set.replicas) {
             return false;
         }

@@ -201,7 +201,9 @@ impl ReplicaSets {
     ) {
         let wanted = usize::try_from(set["spec"]["replicas"].as_i64().unwrap_or(1)).unwrap_or_default();
         let about = read::reference("apps/v1", "ReplicaSet", set);
-        if active.len() >= wanted {
+        // Once one more is there, the others can follow.
+        let grew = self.failures.get_mut(set_key).is_some_and(|failure| failure.is_over(active.len()));
+        if grew || active.len() >= wanted {
             self.failures.remove(set_key);
         }
         if active.len() < wanted {

@@ -33,6 +33,16 @@ impl Turn<'_> {
         if text(&binding["target"]["name"]).is_empty() {
             return Err(Refusal::failure("target.name: Required value").into());
         }
+        let mut read = binding.clone();
+        if let Err(why) = builtin::decode(("", "Binding"), &mut read) {
+            let why = format!("Binding in version \"v1\" cannot be handled as a Binding: {why}");
+            return Err(Refusal::bad_request(why).into());
+        }
+        let causes = builtin::validate_binding(&read);
+        if !causes.is_empty() {
+            let about = crate::refusal::About { group: "", what: "Binding", name: &name };
+            return Err(Refusal::invalid(about, causes).into());
+        }
         let live = self.stored(target)?;
         let question = Question {
             target,

@@ -26,8 +26,7 @@ impl Turn<'_> {
             return Err(Refusal::bad_request("name in URL does not match name in Eviction object").into());
         }
         let live = self.stored(target)?;
-        let mut options = read_options(&eviction["deleteOptions"]);
-        options.dry_run |= writes.dry_run;
+        let dry_run = |eviction: &Value| writes.dry_run || read_options(&eviction["deleteOptions"]).dry_run;
         let question = Question {
             target,
             operation: "CREATE",
@@ -35,17 +34,20 @@ impl Turn<'_> {
             object: &eviction,
             old: &Value::Null,
             options: self.options("CreateOptions"),
-            dry_run: options.dry_run,
+            dry_run: dry_run(&eviction),
         };
-        self.mutated(&question)?;
-        self.agreed(&question)?;
+        // What webhooks make of it counts: one may say which pod it agreed to, by its UID.
+        let eviction = self.mutated(&question)?;
+        self.agreed(&Question { object: &eviction, options: self.options("CreateOptions"), ..question })?;
+        let mut options = read_options(&eviction["deleteOptions"]);
+        options.dry_run |= writes.dry_run;
         let budget = self.spend(&live, &mut options)?;
         let pod = Target { subresource: None, ..target.clone() };
         let gone = match options.dry_run {
-            true => self.delete_object(&pod, &live, &options),
+            true => self.delete_unasked(&pod, &live, &options),
             false => self
                 .marked(&pod, &live, &mut options)
-                .and_then(|live| self.delete_object(&pod, &live, &options)),
+                .and_then(|live| self.delete_unasked(&pod, &live, &options)),
         };
         // A pod that stays has cost its budget nothing.
         if gone.is_err()

@@ -15,8 +15,8 @@ use lockstep_operator::admission::{Desk, Limits};
 use lockstep_operator::clock::Clock;
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::data::Data;
-use lockstep_sandbox::cluster::{Handler, Webhooks};
 use lockstep_sandbox::cluster::{Cluster, Setup};
+use lockstep_sandbox::cluster::{Handler, Webhooks};
 use tokio::task::JoinHandle;
 
 use super::cluster::{NodeSwitch, Running, StartOptions};
