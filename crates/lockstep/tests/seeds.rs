@@ -35,7 +35,7 @@ fn show(plan: &Plan) {
     println!("{plan}");
     let run = plan.play(true);
     for line in &run.history {
-        println!("{}", line.chars().take(600).collect::<String>());
+        println!("{line}");
     }
     if let Ok(verdict) = &run.verdict {
         println!("{}", verdict.jsonl());

@@ -38,6 +38,9 @@ pub enum ActError {
     /// It is not ours to write any more.
     #[error("not the leader any more")]
     NotLeader,
+    /// It spoke of a state that is over.
+    #[error("somebody else was faster")]
+    Overtaken,
 }
 
 impl ActError {
@@ -49,7 +52,7 @@ impl ActError {
             Self::Refused { code, message, .. } => {
                 *code >= 500 || (*code == 403 && !message.contains("denied the request"))
             }
-            Self::NameTaken { .. } => false,
+            Self::NameTaken { .. } | Self::Overtaken => false,
         }
     }
 
@@ -64,6 +67,7 @@ impl ActError {
             Self::Unknown { .. } => "unreachable",
             Self::NameTaken { .. } => "name_taken",
             Self::NotLeader => "not_leader",
+            Self::Overtaken => "conflict",
         }
     }
 

@@ -49,8 +49,12 @@ impl Actor {
         let (client, handle, wish) =
             (self.context.client.clone(), Arc::clone(&self.handle), Arc::clone(wish));
         self.jobs.spawn(async move {
-            let result = write(&client, &handle, &wish, &status).await;
-            Done { topic: Topic::Status, result: result.map(drop) }
+            let result = match write(&client, &handle, &wish, &status).await {
+                Ok(Said::Overtaken) => Err(ActError::Overtaken),
+                Ok(Said::Written | Said::Gone) => Ok(()),
+                Err(error) => Err(error),
+            };
+            Done { topic: Topic::Status, result }
         });
     }
 
@@ -73,12 +77,17 @@ impl Actor {
         }
         self.announce(&wish.set, status);
         self.begin(status);
-        write(&self.context.client, &self.handle, &latest, status).await
+        let said = write(&self.context.client, &self.handle, &latest, status).await?;
+        Ok(said == Said::Written)
     }
 
     /// The status could not be written: what stands in the API server counts again.
     pub(super) fn not_said(&mut self, error: ActError) {
         self.doubt = true;
+        if error == ActError::Overtaken {
+            // That is no trouble, but it has to be said anew, whether or not anybody tells of a change.
+            return self.handle.ring();
+        }
         self.failed(Topic::Status, error);
     }
 
@@ -136,13 +145,24 @@ fn is_prompt(said: &LockstepSetStatus, status: &LockstepSetStatus) -> bool {
     said.observed_generation != status.observed_generation || said.rollout.phase != status.rollout.phase
 }
 
-/// Writes a status, if the object still is in the state the status speaks of. Returns whether it was.
+/// What became of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// It stands there.
+    Written,
+    /// Somebody else was faster.
+    Overtaken,
+    /// There is nothing left to speak of.
+    Gone,
+}
+
+/// Writes a status, if the object still is in the state the status speaks of.
 async fn write(
     client: &Client,
     handle: &Handle,
     wish: &Wish,
     status: &LockstepSetStatus,
-) -> Result<bool, ActError> {
+) -> Result<Said, ActError> {
     let SetRef { namespace, name, uid, .. } = &wish.set;
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
     let body = json!({
@@ -161,14 +181,14 @@ async fn write(
             match found.map_err(|error| ActError::of(format!("read set {name}"), error))? {
                 Some(object) => {
                     handle.change(|desk| desk.answer(Wish::read(&object)));
-                    return Ok(false);
+                    return Ok(Said::Overtaken);
                 }
-                None => return Ok(false),
+                None => return Ok(Said::Gone),
             }
         }
-        Err(Error::Api(status)) if status.code == 404 => return Ok(false),
+        Err(Error::Api(status)) if status.code == 404 => return Ok(Said::Gone),
         Err(error) => return Err(ActError::of(format!("write the status of {name}"), error)),
     };
     handle.desk().answer(Wish::read(&written));
-    Ok(true)
+    Ok(Said::Written)
 }

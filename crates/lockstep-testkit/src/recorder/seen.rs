@@ -9,22 +9,22 @@ use lockstep_core::time::Time;
 
 use crate::pods::{has_condition, is_ready};
 
-/// A controller does not say why it deletes; what it deleted does, and whether the rest of its group stands.
+/// A controller does not say why it deletes; what it deleted does, and whether its group is torn down.
 pub(super) fn why_deleted(
     spec: &Spec,
     of: &Subject,
     pods: &[&Pod],
     target: Option<Revision>,
-    whole: bool,
+    torn_down: bool,
 ) -> &'static str {
     let Some(role) = spec.role(&of.role) else { return "RoleRemoved" };
     let broke = pods.iter().any(|pod| pod.failed || pod.restarts > 0);
     let updated = pods.first().is_some_and(|pod| Some(pod.revision) == target);
     let recreates = spec.strategy.kind == StrategyKind::GroupRecreate;
     match () {
-        () if of.group >= spec.replicas => "GroupRemoved",
+        () if of.group >= spec.replicas && (torn_down || of.instance < role.replicas) => "GroupRemoved",
         // What is too much, or had crashed once, goes down with its group.
-        () if recreates && !updated && !whole => "Recreate",
+        () if torn_down && !updated => "Recreate",
         () if of.instance >= role.replicas => "Excess",
         () if broke => "Restart",
         () if recreates => "Recreate",

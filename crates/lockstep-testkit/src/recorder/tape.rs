@@ -53,6 +53,8 @@ pub(super) struct Tape {
     pub lag: u64,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
+    /// Groups that the controller takes down as a whole.
+    torn_down: BTreeSet<u32>,
     instances: record::Recorder,
     listing: Vec<k8s::Pod>,
     pub events: Vec<Event>,
@@ -72,6 +74,7 @@ impl Tape {
             lag: LAG,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
+            torn_down: BTreeSet::new(),
             instances: record::Recorder::default(),
             listing: Vec::new(),
             events: Vec::new(),
@@ -180,6 +183,9 @@ impl Tape {
         let first = !self.pods.values().any(|seen| seen.of == place.of);
         let of = place.of;
         self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
+        if was_gated.is_none() {
+            self.torn_down.remove(&of.group);
+        }
         if was_gated.is_none() && first {
             let (revision, set_revision) = (place.revision, place.set_revision);
             self.say(What::Create { of: of.clone(), revision, set_revision, why: "Recover".to_owned() });
@@ -199,18 +205,24 @@ impl Tape {
         self.taken_by_world.remove(uid);
     }
 
-    /// Everything that is wished for in a group stands.
-    fn is_whole(&self, group: u32) -> bool {
-        let stands = |of: &Subject| self.pods.values().any(|seen| seen.of == *of && !seen.pod.terminating);
-        self.workload.spec().roles.iter().all(|role| {
-            let mut all =
-                (0..role.replicas).map(|instance| Subject { group, role: role.name.clone(), instance });
-            all.all(|of| stands(&of))
-        })
+    /// Remembers a group that is being torn down: where groups are recreated, and in one that only stood in for
+    /// others, nothing that is wished for goes alone, unless it broke.
+    fn notice_teardown(&mut self, of: &Subject, uid: &str) {
+        let spec = self.workload.spec();
+        let wished = spec.role(&of.role).is_some_and(|role| of.instance < role.replicas);
+        let as_a_whole = spec.strategy.kind == StrategyKind::GroupRecreate || of.group >= spec.replicas;
+        let goes = self
+            .pods
+            .get(uid)
+            .is_some_and(|seen| seen.pod.terminating && !seen.pod.failed && seen.pod.restarts == 0);
+        if as_a_whole && wished && goes && !self.taken_by_world.contains(uid) {
+            self.torn_down.insert(of.group);
+        }
     }
 
     /// What has become of an instance, after something happened to one of its pods.
     fn look(&mut self, of: &Subject, uid: &str) {
+        self.notice_teardown(of, uid);
         let now = self.now();
         let spec = self.workload.spec();
         let pods: Vec<&Pod> =
@@ -218,8 +230,8 @@ impl Tape {
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
         } else {
-            let whole = spec.strategy.kind != StrategyKind::GroupRecreate || self.is_whole(of.group);
-            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied(), whole))
+            let torn_down = self.torn_down.contains(&of.group);
+            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied(), torn_down))
         };
         let events = &mut self.events;
         let layouts = &self.layouts;

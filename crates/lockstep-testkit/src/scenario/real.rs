@@ -74,7 +74,8 @@ impl Stage {
             recorder.seen_late_by(lag);
         }
         self.change(&recorder, &given).await?;
-        if recorder.until_settled(scenario.limit).await != End::Complete {
+        let started = self.settle(&mut recorder, scenario, &[End::Complete], Instant::now()).await?;
+        if started != End::Complete {
             let (name, waited) = (scenario.given.name().to_owned(), scenario.limit);
             return Err(ScenarioError::NeverReady { name, waited });
         }
@@ -90,7 +91,7 @@ impl Stage {
                 Happening::Node { name, gone } => deeds::node(&self.ground.client, name, *gone).await?,
             }
         }
-        let end = self.settle(&mut recorder, scenario, began).await?;
+        let end = self.settle(&mut recorder, scenario, &scenario.ends, began).await?;
         let (events, interruptions) = recorder.finish(end);
         Ok(Played { world: self.ground.world, events, end, interruptions })
     }
@@ -100,13 +101,14 @@ impl Stage {
         &self,
         recorder: &mut Recorder,
         scenario: &Scenario,
+        ends: &[End],
         began: Instant,
     ) -> Result<End, ScenarioError> {
         loop {
             let left = scenario.limit.saturating_sub(began.elapsed());
             let end = recorder.until_settled(left).await;
             match end {
-                _ if left.is_zero() || scenario.ends.contains(&end) => return Ok(end),
+                _ if left.is_zero() || ends.contains(&end) => return Ok(end),
                 End::Stuck => {}
                 // Nothing to promote: the controller has been told and has not said so yet.
                 End::Paused if scenario.promotes => {
