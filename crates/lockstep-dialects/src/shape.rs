@@ -1,4 +1,3 @@
-#![allow(dead_code)] // Until the first dialect reads with it.
 //! An object against the schema of its kind: what an API server would say, all of it at once, without one.
 
 use lockstep_api::Problem;
