@@ -9,6 +9,9 @@ use super::read::Group;
 use super::rules::Given;
 use crate::{Findings, Served};
 
+/// Why a gang that was asked for is none.
+pub(crate) const NOBODY: &str = "the cluster knows no gangs";
+
 /// A gang, and what the pods of it carry.
 #[derive(Debug, Default)]
 pub(crate) struct Wish {
@@ -62,7 +65,7 @@ pub(crate) fn wish(group: &Group, given: &[Given], served: Served, found: &mut F
         (_, Served { pod_groups: true, .. }) => GangScheduler::PodGroup,
         (false, Served { volcano: true, .. }) if policy.is_none() => GangScheduler::Volcano,
         _ => {
-            found.warn(place, "the cluster knows no gangs: pods are scheduled one by one");
+            found.warn(place, format!("{NOBODY}: pods are scheduled one by one"));
             GangScheduler::None
         }
     };

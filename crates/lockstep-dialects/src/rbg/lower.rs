@@ -201,7 +201,9 @@ fn group_strategy(group: &Group, places: &mut Places, found: &mut Findings<'_>) 
     lowered
 }
 
-/// The label by which everything of a group is found.
-pub(crate) fn selector(group: &str, role: &str) -> String {
-    format!("{0}group-name={group},{0}role-name={role}", names::PREFIX)
+/// Selects the pods of a role, one for each instance.
+pub(crate) fn selector(group: &str, role: &str, of_set: bool) -> String {
+    let key = if of_set { "groupset-name" } else { "group-name" };
+    let prefix = names::PREFIX;
+    format!("{prefix}{key}={group},{prefix}role-name={role},{prefix}component-index=0")
 }
