@@ -35,7 +35,15 @@ impl Lowered {
                 Ok(Self { set, beside, warnings: found.close()?, places })
             }
             Err(problems) => {
-                found.extend(problems.iter().map(|problem| places.translate(problem)));
+                // A name that is wrong makes everything wrong that is made from it; once is enough.
+                let mut said: Vec<String> = Vec::new();
+                for problem in &problems {
+                    let translated = places.translate(problem);
+                    if !places.is_folded(&problem.path) || !said.contains(&translated.path) {
+                        said.push(translated.path.clone());
+                        found.extend([translated]);
+                    }
+                }
                 Err(found.close().err().unwrap_or_default())
             }
         }

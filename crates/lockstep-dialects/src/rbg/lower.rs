@@ -60,7 +60,8 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
             progress_deadline_seconds: longest.saturating_add(PATIENCE).min(LONGEST),
             revision_history_limit: 10,
             paused,
-            identity: Some(group.names.of_all()),
+            // Said role by role, so that what is wrong with a name is said where the name stands.
+            identity: None,
         },
         status: None,
     };
@@ -73,7 +74,6 @@ fn places(group: &Group) -> Places {
     places.put("metadata", "metadata");
     places.put("spec", group.at.clone());
     places.put("spec.replicas", "spec.replicas");
-    places.put("spec.identity", "metadata.name");
     places
 }
 
