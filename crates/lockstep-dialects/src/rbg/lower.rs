@@ -44,7 +44,11 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
         let at = format!("{}.topologyConstraint", group.at);
         found.warn(at, "accepted without effect: nobody packs by it");
     }
-    let beside = beside::all(&group, &made(&group, &roles));
+    let update_strategy = group_strategy(&group, &mut places, &mut found);
+    // Groups that are there only while a rollout lasts have addresses, too.
+    let groups =
+        group.replicas.saturating_add(update_strategy.max_surge.ceil_of(group.replicas).min(group.replicas));
+    let beside = beside::all(&group, groups, &made(&group, &roles));
     let longest = roles.iter().map(|(_, it)| it.role.min_ready_seconds).max().unwrap_or(0);
     let set = LockstepSet {
         api_version: API_VERSION.to_owned(),
@@ -52,7 +56,7 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
         metadata: metadata(&group, object),
         spec: LockstepSetSpec {
             replicas: group.replicas,
-            update_strategy: group_strategy(&group, &mut places, &mut found),
+            update_strategy,
             coordination,
             roles: roles.into_iter().map(|(_, it)| it.role).collect(),
             gang: wish.gang,
@@ -116,7 +120,7 @@ fn roles(
     group.spec.roles.iter().enumerate().map(lower_one).collect()
 }
 
-/// What an autoscaler wrote holds.
+/// What an autoscaler wrote holds: into an adapter that somebody made for the role, else into ours.
 fn scale(
     group: &Group,
     world: &World,
@@ -134,13 +138,23 @@ fn scale(
         let target = &adapter["spec"]["scaleTargetRef"];
         target["name"] == group.name.as_str() && target["role"] == role.name.as_str()
     };
-    let Some(adapter) = world.of(&kinds::ADAPTER).find(target) else { return };
-    let Some(replicas) = adapter["spec"]["replicas"].as_u64().and_then(|n| u32::try_from(n).ok()) else {
-        return;
-    };
-    let written = role.replicas.unwrap_or(1);
-    if replicas != written && enabled {
-        let name = adapter["metadata"]["name"].as_str().unwrap_or_default();
+    let ours = beside::adapter_name(group, role);
+    let mut adapters: Vec<(&str, Option<u32>)> = world
+        .of(&kinds::ADAPTER)
+        .filter(target)
+        .map(|adapter| {
+            let replicas = adapter["spec"]["replicas"].as_u64().and_then(|n| u32::try_from(n).ok());
+            (adapter["metadata"]["name"].as_str().unwrap_or_default(), replicas)
+        })
+        .collect();
+    adapters.sort_by_key(|(name, _)| (*name == ours, *name));
+    lowered.adapters =
+        adapters.iter().filter(|(name, _)| *name != ours).map(|(name, _)| (*name).to_owned()).collect();
+    if enabled && lowered.adapters.is_empty() {
+        lowered.adapters.push(ours);
+    }
+    let Some((name, replicas)) = adapters.iter().find_map(|(name, n)| Some((*name, (*n)?))) else { return };
+    if replicas != role.replicas.unwrap_or(1) {
         let message = format!("{replicas} is used: RoleBasedGroupScalingAdapter {name} says so");
         found.warn(format!("{at}.replicas"), message);
     }

@@ -21,6 +21,8 @@ pub(crate) struct Lowered {
     pub leaders_only: bool,
     /// Whether it says that it is paused.
     pub paused: bool,
+    /// The handles by which autoscalers hold it.
+    pub adapters: Vec<String>,
 }
 
 /// What makes the pods of a role in the original; here it decides about names.
@@ -91,7 +93,7 @@ pub(crate) fn lower(
     if naming == Naming::Standalone {
         lowered.template = lowered.members.pop().map(|member| member.template);
     }
-    Some(Lowered { role: lowered, naming, leaders_only, paused })
+    Some(Lowered { role: lowered, naming, leaders_only, paused, adapters: Vec::new() })
 }
 
 /// Named twice is named once.

@@ -242,3 +242,25 @@ fn an_adapter_that_was_written_to_holds() {
         lowered.beside.iter().find(|it| it["kind"] == "RoleBasedGroupScalingAdapter").expect("adapter");
     assert_eq!(adapter["spec"]["replicas"], 7);
 }
+
+/// Somebody's own adapter takes the place of ours, and gets the number it needs to be scaled from.
+#[test]
+fn an_adapter_that_somebody_made_takes_the_place_of_ours() {
+    let mut objects = documents(OLD);
+    let target = json!({"name": "old-words", "role": "prefill"});
+    objects.push(json!({
+        "apiVersion": "workloads.x-k8s.io/v1alpha2",
+        "kind": "RoleBasedGroupScalingAdapter",
+        "metadata": {"name": "mine"},
+        "spec": {"scaleTargetRef": target},
+    }));
+    objects.push(first(OLD).beside[2].clone());
+    let adapters = |objects: &[Value]| -> Vec<(Value, Value)> {
+        let lowered = Rbg.lower(&objects[0], &world(objects)).expect("accepted");
+        let adapters = lowered.beside.iter().filter(|it| it["kind"] == "RoleBasedGroupScalingAdapter");
+        adapters.map(|it| (it["metadata"]["name"].clone(), it["spec"]["replicas"].clone())).collect()
+    };
+    assert_eq!(adapters(&objects), [(json!("mine"), json!(4))]);
+    objects[2]["spec"]["replicas"] = json!(9);
+    assert_eq!(adapters(&objects), [(json!("mine"), json!(9))]);
+}
