@@ -12,6 +12,8 @@ fn structural(schema: &Value, at: &str) {
     for word in ["anyOf", "oneOf", "$ref", "default"] {
         assert!(schema.get(word).is_none(), "{at} has {word}");
     }
+    let both = schema["properties"].is_object() && schema.get("additionalProperties").is_some();
+    assert!(!both, "{at} has both properties and additionalProperties");
     for (name, below) in schema["properties"].as_object().into_iter().flatten() {
         structural(below, &format!("{at}.{name}"));
     }
