@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::beside::{self, Made};
 use super::gang::{self, Wish};
+use super::names::Naming;
 use super::read::{self, Group, number};
 use super::role::{self, Workload};
 use super::rules::{self, Given};
@@ -39,6 +40,7 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
         return Err(found.close().err().unwrap_or_default());
     }
     let mut roles: Vec<(Workload, role::Lowered)> = roles.into_iter().flatten().collect();
+    share_no_name(&group, &roles, &mut found);
     let paused = hold(&mut roles, &given);
     if group.spec.topology_constraint.is_some() {
         let at = format!("{}.topologyConstraint", group.at);
@@ -159,6 +161,23 @@ fn scale(
         found.warn(format!("{at}.replicas"), message);
     }
     lowered.role.replicas = replicas;
+}
+
+/// Pods of `a` with leaders and workers are called `a-0-1`, and so is instance 1 of a role `a-0`.
+fn share_no_name(group: &Group, roles: &[(Workload, role::Lowered)], found: &mut Findings<'_>) {
+    let numbered = |it: &role::Lowered| matches!(it.naming, Naming::Numbered | Naming::LeaderWorkerSet);
+    for (_, long) in roles.iter().filter(|(_, it)| numbered(it)) {
+        for (i, (_, other)) in roles.iter().enumerate() {
+            let rest = other.role.name.strip_prefix(&long.role.name).and_then(|rest| rest.strip_prefix('-'));
+            if rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())) {
+                let message = format!(
+                    "role {} has pods of the same names; call one of them differently",
+                    long.role.name
+                );
+                found.error(format!("{}.roles[{i}].name", group.at), message);
+            }
+        }
+    }
 }
 
 /// A paused role stands still; one that others go along with holds them all.

@@ -172,6 +172,9 @@ fn templates_are_patched_and_dressed() {
     let affinity = &prefill["spec"]["affinity"];
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     assert_eq!(affinity["podAffinity"][required][0]["topologyKey"], "kubernetes.io/hostname");
+    // An API server refuses a key that is both selected and matched.
+    let selected = &affinity["podAffinity"][required][0]["labelSelector"]["matchExpressions"][0]["key"];
+    assert_eq!(selected, "rbg.workloads.x-k8s.io/role-name");
     assert_eq!(
         affinity["podAntiAffinity"][required][0]["mismatchLabelKeys"],
         json!(["rbg.workloads.x-k8s.io/group-name"])
