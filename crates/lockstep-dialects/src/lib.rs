@@ -1,0 +1,58 @@
+//! The manifests of other projects, on our engine.
+//!
+//! A dialect is three things: definitions of its kinds, a pure `lower` from one of its objects to a LockstepSet (and
+//! what has to stand beside it), and a pure `raise` from the set's status to the status its users know. What makes a
+//! pod one of theirs (names, labels, environment, services) is said in identity templates of the set.
+
+pub mod definition;
+mod findings;
+mod grove;
+mod kind;
+mod kthena;
+mod lowered;
+mod places;
+mod raised;
+pub mod rbg;
+mod shape;
+mod world;
+
+use lockstep_api::Problem;
+use serde_json::Value;
+
+pub use findings::Findings;
+pub use kind::Kind;
+pub use lowered::Lowered;
+pub use places::Places;
+pub use raised::{Raised, Seen, condition};
+pub use world::{Served, World};
+
+/// The language of another project.
+pub trait Dialect: Sync {
+    /// The word for it on the command line: `rbg`, `kthena`, `grove`.
+    fn name(&self) -> &'static str;
+
+    /// The definitions of all its kinds, as an API server takes them.
+    fn definitions(&self) -> Vec<Value>;
+
+    /// Its kinds. Those that become sets come first.
+    fn kinds(&self) -> &'static [Kind];
+
+    /// Reads an object that becomes a set: every error at once, in the words and at the places of the manifest. The
+    /// set has been checked: what is wrong with it is translated back to where its user wrote it.
+    fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>>;
+
+    /// What to say of the object, now that its set is where it is.
+    fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised;
+}
+
+/// All dialects there are.
+pub const ALL: [&dyn Dialect; 3] = [&rbg::Rbg, &kthena::Kthena, &grove::Grove];
+
+/// The dialect of an object that becomes a set, and its kind.
+pub fn of(object: &Value) -> Option<(&'static dyn Dialect, &'static Kind)> {
+    let becomes_set = |dialect: &'static dyn Dialect| {
+        let kind = dialect.kinds().iter().find(|kind| kind.becomes_set && kind.is_of(object))?;
+        Some((dialect, kind))
+    };
+    ALL.into_iter().find_map(becomes_set)
+}

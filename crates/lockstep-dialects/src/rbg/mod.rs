@@ -1,0 +1,50 @@
+//! RoleBasedGroups: `workloads.x-k8s.io`, v1alpha1 and v1alpha2.
+
+mod beside;
+mod convert;
+mod gang;
+mod kinds;
+mod lower;
+mod merge;
+mod names;
+mod raise;
+mod read;
+mod restart;
+mod role;
+mod rules;
+mod spec;
+mod template;
+
+use lockstep_api::Problem;
+use serde_json::Value;
+
+use crate::{Dialect, Kind, Lowered, Raised, Seen, World};
+
+pub use convert::convert;
+pub use raise::policy_status;
+
+/// RoleBasedGroups.
+#[derive(Debug)]
+pub struct Rbg;
+
+impl Dialect for Rbg {
+    fn name(&self) -> &'static str {
+        "rbg"
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        kinds::definitions()
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        &kinds::ALL
+    }
+
+    fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
+        lower::lower(&convert::whole(object), world)
+    }
+
+    fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
+        raise::raise(&convert::whole(object), seen, world)
+    }
+}
