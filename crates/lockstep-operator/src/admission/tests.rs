@@ -45,7 +45,7 @@ fn ask(operation: &str, object: &Value, old: &Value) -> Value {
 }
 
 fn answer(review_of: &Value) -> AdmissionResponse {
-    review(&read(review_of.to_string().as_bytes()).expect("a review"))
+    review(&read(review_of.to_string().as_bytes()).expect("a review"), &Tongue::Ours)
 }
 
 fn create(object: &Value) -> AdmissionResponse {
@@ -147,11 +147,13 @@ fn warnings_have_one_line() {
         message: "too\r\n long".to_owned(),
         line: None,
     };
-    let question =
-        match examine(&read(ask("CREATE", &set(FINE), &Value::Null).to_string().as_bytes()).expect("one")) {
-            Examined::ToProve(question) => question,
-            Examined::Answered(..) => panic!("nothing is wrong with it"),
-        };
+    let question = match examine(
+        &read(ask("CREATE", &set(FINE), &Value::Null).to_string().as_bytes()).expect("one"),
+        &Tongue::Ours,
+    ) {
+        Examined::ToProve(question) => question,
+        Examined::Answered(..) => panic!("nothing is wrong with it"),
+    };
     let (response, outcome) = question.unproven(Duration::from_secs(2));
     assert_eq!(outcome, ReviewOutcome::Unproven);
     assert!(response.allowed && response.warnings.expect("one")[0].ends_with("took longer than 2s"));
@@ -185,7 +187,7 @@ fn what_is_no_review_is_an_error_and_not_a_panic() {
 }
 
 fn desk(limits: Limits) -> Desk {
-    Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs)), metrics: Metrics::new() }
+    Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs)), metrics: Metrics::new(), dialects: None }
 }
 
 #[tokio::test]
