@@ -43,6 +43,11 @@ pub trait Dialect: Sync {
 
     /// What to say of the object, now that its set is where it is.
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised;
+
+    /// What the change from one object to another may not change: fields that stay as they were first given.
+    fn forbidden_changes(&self, _old: &Value, _new: &Value) -> Vec<Problem> {
+        Vec::new()
+    }
 }
 
 /// All dialects there are.

@@ -10,6 +10,8 @@ use lockstep_api::Identity;
 pub(super) const NAME: &str = "modelserving.volcano.sh/name";
 /// The label with the name of the role.
 pub(super) const ROLE: &str = "modelserving.volcano.sh/role";
+/// The label with the name of the role and the ordinal of the replica.
+pub(super) const ROLE_ID: &str = "modelserving.volcano.sh/role-id";
 /// The label of entry pods.
 pub(super) const ENTRY: &str = "modelserving.volcano.sh/entry";
 
@@ -21,7 +23,7 @@ const LABELS: [(&str, &str); 6] = [
     (NAME, "{set}"),
     ("modelserving.volcano.sh/group-name", "{set}-{group}"),
     (ROLE, "{role}"),
-    ("modelserving.volcano.sh/role-id", "{role}-{instance}"),
+    (ROLE_ID, "{role}-{instance}"),
     ("modelserving.volcano.sh/revision", "{revision}"),
     ("modelserving.volcano.sh/role-template-hash", "{revision}"),
 ];

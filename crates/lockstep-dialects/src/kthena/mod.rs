@@ -1,5 +1,6 @@
 //! ModelServings.
 
+mod change;
 mod dependencies;
 mod gang;
 mod identity;
@@ -40,5 +41,9 @@ impl Dialect for Kthena {
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
         status::raise(object, seen, world)
+    }
+
+    fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {
+        change::forbidden(old, new)
     }
 }

@@ -38,12 +38,15 @@ pub(super) enum RolloutType {
 #[serde(rename_all = "camelCase")]
 pub(super) struct RollingUpdateConfiguration {
     /// How many groups may be unavailable, as a number or a percentage of `replicas` (rounded down). Default 1.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub max_unavailable: Option<IntOrPercent>,
     /// How many groups may stand beyond `replicas`, as a number or a percentage (rounded up). Default 0.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::any_number")]
     pub max_surge: Option<IntOrPercent>,
     /// How many groups stay at the old revision, counted from ordinal 0. Default 0.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub partition: Option<IntOrPercent>,
     /// The order in which the roles of a group are updated.
@@ -102,9 +105,11 @@ pub(super) struct EvictionStrategy {
     /// ServingGroup or Role.
     pub protection_level: Option<String>,
     /// How many groups stay available.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub min_available: Option<IntOrPercent>,
     /// How many replicas of each role stay available.
+    #[serde(default)]
     #[schemars(schema_with = "of_roles")]
     pub role_min_available: Option<BTreeMap<String, IntOrPercent>>,
 }

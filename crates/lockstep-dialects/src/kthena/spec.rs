@@ -26,7 +26,6 @@ pub(super) struct Spec {
     /// default.
     pub scheduler_name: Option<String>,
     /// What changes pods beyond their templates. Accepted; `headless-service` is what happens anyway.
-    #[serde(default)]
     pub plugins: Option<Vec<Plugin>>,
     /// What a ServingGroup is made of.
     pub template: ServingGroup,
@@ -40,6 +39,7 @@ pub(super) struct Spec {
     pub revision_history_limit: Option<u32>,
     /// How pods are spread over the cluster, in addition to what their templates say. One that selects nothing selects
     /// all pods of this ModelServing.
+    #[serde(default)]
     #[schemars(schema_with = "open_list")]
     pub topology_spread_constraints: Option<Vec<Value>>,
 }
@@ -67,6 +67,7 @@ pub(super) struct Plugin {
     #[allow(dead_code)] // There is only one.
     pub kind: Option<String>,
     /// For the plugin alone to read.
+    #[serde(default)]
     #[schemars(schema_with = "open")]
     #[allow(dead_code)] // Stored for whoever reads it.
     pub config: Option<Value>,
@@ -163,14 +164,17 @@ pub(super) struct Role {
     #[schemars(range(max = MOST))]
     pub worker_replicas: Option<u32>,
     /// The pod template of those; needed if there are any.
+    #[serde(default)]
     #[schemars(schema_with = "optional_pod_template")]
     pub worker_template: Option<Value>,
     /// How many replicas of the role may be unavailable during an update, as a number or a percentage of `replicas`.
     /// For RoleRollingUpdate, and for roleUpgrade. Default 1.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub max_unavailable: Option<IntOrPercent>,
     /// How many replicas of the role stay at the old revision, counted from ordinal 0. For RoleRollingUpdate, and for
     /// roleUpgrade. Default 0.
+    #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub partition: Option<IntOrPercent>,
     /// How near to each other the pods of a replica must be in the network.
