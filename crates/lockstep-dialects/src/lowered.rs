@@ -31,11 +31,11 @@ impl Lowered {
     ) -> Result<Self, Vec<Problem>> {
         match lockstep_api::check(set) {
             Ok(Parsed { set, warnings }) => {
-                found.extend_warnings(warnings.iter().map(|problem| places.translate(problem)));
+                found.translate_warnings(&warnings, &places);
                 Ok(Self { set, beside, warnings: found.close()?, places })
             }
             Err(problems) => {
-                found.extend(problems.iter().map(|problem| places.translate(problem)));
+                found.translate_errors(&problems, &places);
                 Err(found.close().err().unwrap_or_default())
             }
         }

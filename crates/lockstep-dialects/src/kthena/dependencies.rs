@@ -3,26 +3,30 @@
 use lockstep_api::UpdateStep;
 use lockstep_core::number::IntOrPercent;
 
-use super::rollout_spec::RoleCoordination;
-use super::spec::Spec;
+use super::rollout_spec::{Dependency, RoleCoordination};
+use super::spec::{Role, Spec};
 use crate::Findings;
 
 const DEPENDENCIES: &str = "spec.rolloutStrategy.roleCoordination.dependencies";
 
-/// One replica of every role that others wait for, those that wait for nothing first. The rest follows after them.
-pub(super) fn first_steps(spec: &Spec, given: &RoleCoordination) -> Vec<UpdateStep> {
-    let waits = |role: &str| -> Vec<&str> {
-        let of = given.dependencies.iter().flatten().filter(|it| it.role == role);
-        of.flat_map(|it| it.depends_on.iter().map(String::as_str)).collect()
+/// One replica of every role that waits or is waited for, those that wait for nothing first. `runs` tells which roles
+/// take part and have replicas at all.
+pub(super) fn first_steps(
+    spec: &Spec,
+    given: &RoleCoordination,
+    runs: impl Fn(&Role) -> bool,
+) -> Vec<UpdateStep> {
+    let all = given.dependencies.as_deref().unwrap_or_default();
+    let waits = |role: &str, on: &str| {
+        all.iter().any(|it| it.role == role && it.depends_on.iter().any(|it| it == on))
     };
-    let awaited = |role: &str| {
-        given.dependencies.iter().flatten().any(|it| it.depends_on.iter().any(|name| name == role))
-    };
-    let runs = spec.template.roles.iter().filter(|role| role.replicas != Some(0));
-    let mut left: Vec<&str> = runs.map(|role| role.name.as_str()).filter(|role| awaited(role)).collect();
+    let concerned =
+        |role: &str| all.iter().any(|it| it.role == role || it.depends_on.iter().any(|it| it == role));
+    let roles = spec.template.roles.iter().filter(|role| runs(role)).map(|role| role.name.as_str());
+    let mut left: Vec<&str> = roles.filter(|role| concerned(role)).collect();
     let mut steps = Vec::new();
     while !left.is_empty() {
-        let free = left.iter().position(|role| !waits(role).iter().any(|other| left.contains(other)));
+        let free = left.iter().position(|role| !left.iter().any(|other| waits(role, other)));
         // A circle is found elsewhere.
         let role = left.remove(free.unwrap_or(0));
         steps.push(UpdateStep { role: role.to_owned(), update_to: IntOrPercent::Int(1) });
@@ -52,7 +56,7 @@ pub(super) fn check(spec: &Spec, given: &RoleCoordination, found: &mut Findings<
     }
 }
 
-fn waits_for_itself(dependencies: &[super::rollout_spec::Dependency], role: &str) -> bool {
+fn waits_for_itself(dependencies: &[Dependency], role: &str) -> bool {
     let mut seen: Vec<&str> = Vec::new();
     let mut next = vec![role];
     while let Some(waiting) = next.pop() {

@@ -75,6 +75,7 @@ pub(super) fn of_role(spec: &Spec, role: &Role) -> Option<RoleUpdateStrategy> {
     let default = RoleUpdateStrategy::default();
     (How::of(spec) != How::Groups).then(|| RoleUpdateStrategy {
         max_unavailable: role.max_unavailable.unwrap_or(default.max_unavailable),
+        max_surge: role.max_surge.unwrap_or(default.max_surge),
         partition: role.partition.unwrap_or(default.partition),
         ..default
     })
@@ -94,20 +95,36 @@ pub(super) fn rule(spec: &Spec, scaled: &BTreeMap<&str, u32>, places: &mut Place
         How::Groups => None,
         How::Ordered => {
             places.put("spec.coordination[0]", format!("{CONFIGURATION}.roleUpgrade"));
-            Some(rule(within(steps(spec)?, scaled), Vec::new(), None))
+            let mut all = within(steps(spec)?, scaled);
+            all.extend(unnamed(spec, &all));
+            Some(rule(all, Vec::new(), None))
         }
         How::Roles => {
             places.put("spec.coordination[0]", COORDINATION);
             places.put("spec.coordination[0].rollingUpdate", COORDINATION);
-            places.put("spec.coordination[0].steps", format!("{COORDINATION}.dependencies"));
             let given = coordination(spec)?;
-            let all = || spec.template.roles.iter().map(|role| role.name.clone()).collect();
-            let named = given.roles.clone().filter(|roles| !roles.is_empty());
+            let spanned = spanned(spec, given);
             let skew = RollingUpdate { max_skew: given.max_skew, max_unavailable: None, partition: None };
-            let first = super::dependencies::first_steps(spec, given);
-            Some(rule(first, named.unwrap_or_else(all), Some(skew)))
+            let replicas = |role: &Role| scaled.get(role.name.as_str()).copied().or(role.replicas);
+            let runs = |role: &Role| spanned.contains(&role.name) && replicas(role) != Some(0);
+            let first = super::dependencies::first_steps(spec, given, runs);
+            // Over one role, which is said elsewhere, there is nothing to hold.
+            (spanned.len() > 1).then(|| rule(first, spanned, Some(skew)))
         }
     }
+}
+
+/// The roles a coordination names; all of them if it names none.
+fn spanned(spec: &Spec, given: &RoleCoordination) -> Vec<String> {
+    let named = given.roles.clone().filter(|roles| !roles.is_empty());
+    named.unwrap_or_else(|| spec.template.roles.iter().map(|role| role.name.clone()).collect())
+}
+
+/// A role that no step names follows after the last.
+fn unnamed(spec: &Spec, steps: &[UpdateStep]) -> Vec<UpdateStep> {
+    let roles = spec.template.roles.iter().filter(|role| !steps.iter().any(|step| step.role == role.name));
+    let all = IntOrPercent::Percent(100);
+    roles.map(|role| UpdateStep { role: role.name.clone(), update_to: all }).collect()
 }
 
 /// Steps as they were written, but never beyond the replicas that an autoscaler left of a role.
@@ -141,6 +158,9 @@ pub(super) fn check(spec: &Spec, found: &mut Findings<'_>) {
         }
         _ => {}
     }
+    if role_coordination.as_ref().is_some_and(|given| spanned(spec, given).len() < 2) {
+        found.warn(COORDINATION, "has no effect over one role");
+    }
     if eviction_strategy.is_some() {
         let message = "has no effect: evictions are not held back; a PodDisruptionBudget does that";
         found.warn(format!("{STRATEGY}.evictionStrategy"), message);
@@ -154,7 +174,11 @@ fn without_effect(spec: &Spec, found: &mut Findings<'_>) {
         return;
     }
     for (i, role) in spec.template.roles.iter().enumerate() {
-        let given = [("maxUnavailable", role.max_unavailable), ("partition", role.partition)];
+        let given = [
+            ("maxUnavailable", role.max_unavailable),
+            ("maxSurge", role.max_surge),
+            ("partition", role.partition),
+        ];
         for (field, _) in given.into_iter().filter(|(_, value)| value.is_some()) {
             let message = "has no effect under ServingGroupRollingUpdate: whole groups are replaced";
             found.warn(format!("spec.template.roles[{i}].{field}"), message);

@@ -109,18 +109,32 @@ pub(super) struct ServingGroup {
 pub(super) struct GangPolicy {
     /// How many replicas of each role must find a place before any pod of the group starts. A role that is not named
     /// needs all of its replicas.
-    #[schemars(range(max = MOST))]
     pub min_role_replicas: Option<BTreeMap<String, u32>>,
 }
 
 /// How near to each other pods must be in the network.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NetworkTopology {
     /// For all pods of a ServingGroup.
     pub group_policy: Option<Nearness>,
     /// For the pods of one role replica.
     pub role_policy: Option<Nearness>,
+    /// How far apart ServingGroups are kept.
+    #[serde(default)]
+    #[schemars(schema_with = "open")]
+    #[allow(dead_code)] // Stored for the scheduler to read.
+    pub serving_group_anti_affinity: Option<Value>,
+    /// Which roles are kept together.
+    #[serde(default)]
+    #[schemars(schema_with = "open")]
+    #[allow(dead_code)] // Stored for the scheduler to read.
+    pub role_affinity: Option<Value>,
+    /// Which roles are kept apart.
+    #[serde(default)]
+    #[schemars(schema_with = "open")]
+    #[allow(dead_code)] // Stored for the scheduler to read.
+    pub role_anti_affinity: Option<Value>,
 }
 
 /// How near.
@@ -165,13 +179,18 @@ pub(super) struct Role {
     pub worker_replicas: Option<u32>,
     /// The pod template of those; needed if there are any.
     #[serde(default)]
-    #[schemars(schema_with = "optional_pod_template")]
+    #[schemars(schema_with = "shapes::pod_template")]
     pub worker_template: Option<Value>,
     /// How many replicas of the role may be unavailable during an update, as a number or a percentage of `replicas`.
     /// For RoleRollingUpdate, and for roleUpgrade. Default 1.
     #[serde(default)]
     #[schemars(schema_with = "shapes::up_to_all")]
     pub max_unavailable: Option<IntOrPercent>,
+    /// How many replicas of the role may stand beyond `replicas` during an update, as a number or a percentage (rounded
+    /// up). For RoleRollingUpdate, and for roleUpgrade. Default 0.
+    #[serde(default)]
+    #[schemars(schema_with = "shapes::any_number")]
+    pub max_surge: Option<IntOrPercent>,
     /// How many replicas of the role stay at the old revision, counted from ordinal 0. For RoleRollingUpdate, and for
     /// roleUpgrade. Default 0.
     #[serde(default)]
@@ -186,10 +205,6 @@ impl Role {
     pub fn workers(&self) -> u32 {
         self.worker_replicas.unwrap_or(0)
     }
-}
-
-fn optional_pod_template(generator: &mut SchemaGenerator) -> Schema {
-    shapes::pod_template(generator)
 }
 
 fn open(_: &mut SchemaGenerator) -> Schema {

@@ -60,7 +60,8 @@ fn every_field_is_accepted_and_what_it_does_not_do_is_said() {
     assert_eq!(spec.update_strategy.max_unavailable, Percent(50));
     assert_eq!(spec.revision_history_limit, 3);
     let prefill = spec.roles[0].strategy();
-    assert_eq!((prefill.max_unavailable, prefill.partition), (Percent(50), Int(1)));
+    let numbers = (prefill.max_unavailable, prefill.max_surge, prefill.partition);
+    assert_eq!(numbers, (Percent(50), Percent(25), Int(1)));
     assert_eq!(spec.roles[0].restart_type(), RestartType::None);
     assert_eq!(
         serde_json::to_value(&spec.coordination).expect("JSON"),
@@ -68,7 +69,7 @@ fn every_field_is_accepted_and_what_it_does_not_do_is_said() {
             "name": "role-upgrade",
             "roles": ["prefill", "decode"],
             "rollingUpdate": {"maxSkew": "50%"},
-            "steps": [{"role": "decode", "updateTo": 1}],
+            "steps": [{"role": "decode", "updateTo": 1}, {"role": "prefill", "updateTo": 1}],
         }])
     );
     let spread = |role: usize, n: usize| {
