@@ -3,8 +3,6 @@
 use lockstep_api::Problem;
 use serde_json::Value;
 
-use crate::places::Places;
-
 /// Errors and warnings about one object, at places written as its user knows them: `spec.roles[1].replicas`.
 #[derive(Debug, Clone)]
 pub struct Findings<'a> {
@@ -36,28 +34,16 @@ impl<'a> Findings<'a> {
         self.errors.extend(errors);
     }
 
+    /// Takes over what somebody else found, unless something is wrong at its place already.
+    pub fn also(&mut self, error: Problem) {
+        if self.errors.iter().all(|known| known.path != error.path) {
+            self.errors.push(error);
+        }
+    }
+
     /// Takes over warnings of somebody else.
     pub fn extend_warnings(&mut self, warnings: impl IntoIterator<Item = Problem>) {
         self.warnings.extend(warnings);
-    }
-
-    /// Takes over what is wrong with the set that was made, in the terms of the manifest.
-    pub(crate) fn translate_errors(&mut self, errors: &[Problem], places: &Places) {
-        let errors: Vec<Problem> = errors.iter().map(|problem| self.translated(problem, places)).collect();
-        self.errors.extend(errors);
-    }
-
-    /// Takes over what deserves a word about the set that was made, in the terms of the manifest.
-    pub(crate) fn translate_warnings(&mut self, warnings: &[Problem], places: &Places) {
-        let warnings: Vec<Problem> =
-            warnings.iter().map(|problem| self.translated(problem, places)).collect();
-        self.warnings.extend(warnings);
-    }
-
-    /// At the place of the manifest, with what stands there: the set may have a value of its own making.
-    fn translated(&self, problem: &Problem, places: &Places) -> Problem {
-        let Problem { path, message, .. } = places.translate(problem);
-        self.problem(path, message)
     }
 
     /// Whether anything is wrong so far.

@@ -1,7 +1,7 @@
 //! What is said of a ModelServing: the fields and conditions its users know, with messages that stay true.
 
-use lockstep_api::Problem;
 use lockstep_api::status::{BlockedStatus, INVALID_SPEC, LockstepSetStatus};
+use lockstep_api::{GangScheduler, Problem};
 use serde_json::{Value, json};
 
 use super::identity::{ENTRY, NAME, ROLE, ROLE_ID};
@@ -67,7 +67,11 @@ type Claim = (&'static str, bool, &'static str, String);
 
 fn conditions(object: &Value, seen: &Seen<'_>) -> Value {
     let said = match seen.lowered {
-        Ok(lowered) => claims(seen, &lowered.places),
+        Ok(lowered) => {
+            let gang = object.pointer("/spec/template/gangPolicy").filter(|policy| !policy.is_null());
+            let gang = gang.map(|_| scheduled_together(lowered.set.spec.gang.scheduler));
+            claims(seen, &lowered.places).into_iter().chain(gang).collect()
+        }
         Err(problems) => refused(seen.status, problems),
     };
     let when = (seen.now, observed(object, seen));
@@ -101,6 +105,16 @@ fn available(set: &LockstepSetStatus) -> Claim {
     // Nothing has been seen before there is a revision.
     let all = !set.revision.update.is_empty() && set.ready_replicas >= set.replicas;
     ("Available", all, if all { "AllGroupsReady" } else { "GroupsNotReady" }, message)
+}
+
+/// Whether anybody does what a gang policy asks for.
+fn scheduled_together(scheduler: GangScheduler) -> Claim {
+    let (holds, reason, message) = match scheduler {
+        GangScheduler::None => (false, "NoGangScheduler", "nothing in this cluster schedules gangs"),
+        GangScheduler::Volcano => (true, "Volcano", "Volcano schedules the pods of a group together"),
+        _ => (true, "PodGroup", "the pods of a group are scheduled together"),
+    };
+    ("GangScheduling", holds, reason, message.to_owned())
 }
 
 /// An update is under way from the time a group has to move until the last has, or the partition holds the rest.

@@ -8,6 +8,7 @@ pub const MINIMAL: &str = include_str!("../manifests/kthena/minimal.yaml");
 pub const ORDERED: &str = include_str!("../manifests/kthena/ordered.yaml");
 pub const SEVERAL_NODES: &str = include_str!("../manifests/kthena/several-nodes.yaml");
 pub const EVERYTHING: &str = include_str!("../manifests/kthena/everything.yaml");
+pub const REALISTIC: &str = include_str!("../manifests/kthena/realistic.yaml");
 
 pub fn dialect() -> &'static dyn Dialect {
     lockstep_dialects::ALL.into_iter().find(|it| it.name() == "kthena").expect("it is one of them")

@@ -175,3 +175,23 @@ fn a_gang_keeps_its_minimum() {
         assert_eq!(lines(&dialect().forbidden_changes(old, new)), said);
     }
 }
+
+#[test]
+fn what_a_platform_team_writes_is_accepted() {
+    let lowered = lowered(REALISTIC, &with_volcano());
+    let said = [
+        "spec.template.restartGracePeriodSeconds: 60: has no effect: the first restart is at once, later ones wait \
+         30 s, 60 s and so on",
+        "spec.template.networkTopology: has no effect yet: it is not handed on to Volcano",
+    ];
+    assert_eq!(lines(&lowered.warnings).lines().collect::<Vec<_>>(), said);
+    assert_eq!(lowered.set.spec.gang.scheduler, GangScheduler::Volcano);
+}
+
+#[test]
+fn names_that_become_too_long_are_a_matter_of_the_name() {
+    let long = "a-name-that-leaves-no-room-for-a-role-and-its-ordinals";
+    let problems = lower(&MINIMAL.replace("name: small", &format!("name: {long}")), &World::default());
+    let said = format!("metadata.name: {long}-0-server-0-0 has 67 characters, 4 too many");
+    assert_eq!(lines(&problems.expect_err("it does not fit")), said);
+}

@@ -204,3 +204,14 @@ fn numbers_of_roles_have_a_status_of_their_own() {
     let selector = "modelserving.volcano.sh/name=llama,modelserving.volcano.sh/role=decode";
     assert_eq!(beside[0]["status"], json!({"replicas": 5, "labelSelector": selector}));
 }
+
+#[test]
+fn whether_pods_are_scheduled_together_is_said_where_it_was_asked_for() {
+    for (world, said) in [
+        (World::default(), "GangScheduling=False NoGangScheduler: nothing in this cluster schedules gangs"),
+        (with_volcano(), "GangScheduling=True Volcano: Volcano schedules the pods of a group together"),
+    ] {
+        let status = raise(&object(SEVERAL_NODES), &counts(3, 3, "Complete"), true, &world).status;
+        assert_eq!(conditions(&status)[3], said);
+    }
+}
