@@ -12,7 +12,7 @@ mod kthena;
 mod lowered;
 mod places;
 mod raised;
-mod rbg;
+pub mod rbg;
 mod shape;
 mod world;
 

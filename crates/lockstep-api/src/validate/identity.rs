@@ -4,14 +4,16 @@ use super::names::{LONGEST, is_label, is_label_value, is_qualified, last_ordinal
 use super::{role_path, spec};
 use crate::findings::Findings;
 use crate::identity::{Identity, PLACEHOLDERS, Piece, default_pod_name, expand, pieces, placeholders};
-use crate::lockstep_set::{LockstepSet, Role};
+use crate::lockstep_set::{LockstepSet, Member, Role};
 use crate::path::Path;
 use crate::words::nearest;
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     if let Some(identity) = &set.spec.identity {
         let path = spec().field("identity");
-        check_one(set, identity, &path, found);
+        let all: Vec<(&Role, &[Member])> =
+            set.spec.roles.iter().map(|role| (role, &role.members[..])).collect();
+        check_one(set, identity, &all, &path, found);
         for role in &set.spec.roles {
             fits(set, role, identity, identity, &path, found);
         }
@@ -27,18 +29,25 @@ fn check_role(set: &LockstepSet, i: usize, role: &Role, found: &mut Findings) {
     let of_role = Identity::joined(set.spec.identity.as_ref(), role.identity.as_ref()).unwrap_or_default();
     if let Some(identity) = &role.identity {
         let path = path.field("identity");
-        check_one(set, identity, &path, found);
+        check_one(set, identity, &[(role, &role.members)], &path, found);
         fits(set, role, identity, &of_role, &path, found);
     }
     for (k, member) in role.members.iter().enumerate() {
         let Some(identity) = &member.identity else { continue };
         let path = path.field("members").index(k).field("identity");
-        check_one(set, identity, &path, found);
+        check_one(set, identity, &[(role, std::slice::from_ref(member))], &path, found);
         fits(set, role, identity, &of_role.narrowed(identity), &path, found);
     }
 }
 
-fn check_one(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Findings) {
+/// `holds_for`: the roles, and the members of each, whose pods the identity is about.
+fn check_one(
+    set: &LockstepSet,
+    identity: &Identity,
+    holds_for: &[(&Role, &[Member])],
+    path: &Path,
+    found: &mut Findings,
+) {
     for (template, at) in templates(identity, path) {
         known(template, &at, found);
     }
@@ -52,7 +61,7 @@ fn check_one(set: &LockstepSet, identity: &Identity, path: &Path, found: &mut Fi
         found.error(&path.field("env").key(name), "the name must not be empty and have no '='");
     }
     if let Some(template) = &identity.pod_name {
-        tells_pods_apart(set, template, &path.field("podName"), found);
+        tells_pods_apart(set, template, holds_for, &path.field("podName"), found);
     }
 }
 
@@ -95,25 +104,28 @@ fn known(template: &str, at: &Path, found: &mut Findings) {
 }
 
 /// A pod's name is the same at every revision, and no other pod's.
-fn tells_pods_apart(set: &LockstepSet, template: &str, at: &Path, found: &mut Findings) {
+fn tells_pods_apart(
+    set: &LockstepSet,
+    template: &str,
+    holds_for: &[(&Role, &[Member])],
+    at: &Path,
+    found: &mut Findings,
+) {
     let used = placeholders(template);
     for bad in ["revision", "leader"] {
         if used.contains(&bad) {
             found.error(at, format!("{{{bad}}} cannot be part of a pod's name"));
         }
     }
-    let roles = &set.spec.roles;
     let groups = last_ordinal(set.spec.replicas, set.spec.update_strategy.max_surge) > 0;
-    let several = |role: &Role| role.members.len() > 1;
-    let counted = |role: &Role| role.members.iter().any(|member| member.count > 1);
     let instances = |role: &Role| last_ordinal(role.replicas, role.strategy().max_surge) > 0;
     let needed = [
         ("set", true),
         ("group", groups),
-        ("role", roles.len() > 1),
-        ("instance", roles.iter().any(instances)),
-        ("member", roles.iter().any(several)),
-        ("pod", roles.iter().any(counted)),
+        ("role", set.spec.roles.len() > 1),
+        ("instance", holds_for.iter().any(|(role, _)| instances(role))),
+        ("member", holds_for.iter().any(|(_, members)| members.len() > 1)),
+        ("pod", holds_for.iter().any(|(_, members)| members.iter().any(|member| member.count > 1))),
     ];
     // The place in the instance tells both members and their pods apart.
     let covered = used.contains(&"index");

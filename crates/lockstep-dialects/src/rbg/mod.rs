@@ -1,9 +1,27 @@
-//! RoleBasedGroups.
+//! RoleBasedGroups: `workloads.x-k8s.io`, v1alpha1 and v1alpha2.
+
+mod beside;
+mod convert;
+mod gang;
+mod kinds;
+mod lower;
+mod merge;
+mod names;
+mod raise;
+mod read;
+mod restart;
+mod role;
+mod rules;
+mod spec;
+mod template;
 
 use lockstep_api::Problem;
 use serde_json::Value;
 
 use crate::{Dialect, Kind, Lowered, Raised, Seen, World};
+
+pub use convert::convert;
+pub use raise::policy_status;
 
 /// RoleBasedGroups.
 #[derive(Debug)]
@@ -15,18 +33,18 @@ impl Dialect for Rbg {
     }
 
     fn definitions(&self) -> Vec<Value> {
-        Vec::new()
+        kinds::definitions()
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        &[]
+        &kinds::ALL
     }
 
-    fn lower(&self, _object: &Value, _world: &World) -> Result<Lowered, Vec<Problem>> {
-        Err(Vec::new())
+    fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
+        lower::lower(object, world)
     }
 
-    fn raise(&self, _object: &Value, _seen: &Seen<'_>, _world: &World) -> Raised {
-        Raised::default()
+    fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
+        raise::raise(object, seen, world)
     }
 }
