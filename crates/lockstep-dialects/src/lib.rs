@@ -41,14 +41,13 @@ pub trait Dialect: Sync {
     /// set has been checked: what is wrong with it is translated back to where its user wrote it.
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>>;
 
-    /// Changes of an object that stands which cannot be followed. `new` alone is for `lower` to judge.
-    fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {
-        let _ = (old, new);
-        Vec::new()
-    }
-
     /// What to say of the object, now that its set is where it is.
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised;
+
+    /// What the change from one object to another may not change: fields that stay as they were first given.
+    fn forbidden_changes(&self, _old: &Value, _new: &Value) -> Vec<Problem> {
+        Vec::new()
+    }
 }
 
 /// All dialects there are.

@@ -16,7 +16,10 @@ pub(super) fn forbidden(
     let (old, new) = (form(old), form(new));
     composition(&old, &new, found);
     if old.startup() != new.startup() {
-        found.error("spec.template.cliqueStartupType", format!("cannot be changed from {:?}", old.startup()));
+        found.error(
+            "spec.template.cliqueStartupType",
+            format!("cannot be changed from CliqueStartupType{:?}", old.startup()),
+        );
     }
     cliques(&old, &new, found);
     groups(&old, &new, found);
@@ -48,7 +51,7 @@ fn composition(old: &Form<'_>, new: &Form<'_>, found: &mut Findings<'_>) {
     }
     let (before, after) = (cliques(old), cliques(new));
     let same = before.len() == after.len() && before.iter().all(|name| after.contains(name));
-    if same && before != after && new.startup() == StartupType::CliqueStartupTypeInOrder {
+    if same && before != after && new.startup() == StartupType::InOrder {
         found.error("spec.template.cliques", format!("must stay in the order {}", before.join(", ")));
     }
 }
@@ -68,7 +71,7 @@ fn cliques(old: &Form<'_>, new: &Form<'_>, found: &mut Findings<'_>) {
             let was = before.min_available.value;
             found.error(clique.min_available.at.clone(), format!("cannot be changed from {was}"));
         }
-        if was.starts_after != is.starts_after && new.startup() == StartupType::CliqueStartupTypeExplicit {
+        if was.starts_after != is.starts_after && new.startup() == StartupType::Explicit {
             let was =
                 if was.starts_after.is_empty() { "nothing".to_owned() } else { was.starts_after.join(", ") };
             found.error(format!("{}.spec.startsAfter", clique.at), format!("cannot be changed from {was}"));

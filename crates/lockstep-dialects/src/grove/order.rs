@@ -16,15 +16,15 @@ struct After {
 /// For each part, which parts it starts after.
 pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<Vec<usize>> {
     let said = match form.startup() {
-        StartupType::CliqueStartupTypeAnyOrder => {
+        StartupType::AnyOrder => {
             unused(form, found);
             Vec::new()
         }
-        StartupType::CliqueStartupTypeInOrder => {
+        StartupType::InOrder => {
             unused(form, found);
             listed(form)
         }
-        StartupType::CliqueStartupTypeExplicit => explicit(form, found),
+        StartupType::Explicit => explicit(form, found),
     };
     let mut order: Vec<Vec<usize>> = vec![Vec::new(); form.parts.len()];
     for After { clique, other, at } in said {

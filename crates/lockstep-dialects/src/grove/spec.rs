@@ -128,11 +128,14 @@ pub(super) struct SetTemplate {
 pub(super) enum StartupType {
     /// In any order.
     #[default]
-    CliqueStartupTypeAnyOrder,
+    #[serde(rename = "CliqueStartupTypeAnyOrder")]
+    AnyOrder,
     /// As they are listed.
-    CliqueStartupTypeInOrder,
+    #[serde(rename = "CliqueStartupTypeInOrder")]
+    InOrder,
     /// As `startsAfter` of the cliques says.
-    CliqueStartupTypeExplicit,
+    #[serde(rename = "CliqueStartupTypeExplicit")]
+    Explicit,
 }
 
 /// Pods of one template.
