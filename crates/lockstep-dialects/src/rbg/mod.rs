@@ -47,4 +47,9 @@ impl Dialect for Rbg {
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
         raise::raise(object, seen, world)
     }
+
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
+        let version = to.rsplit('/').next().unwrap_or_default();
+        Ok(convert::convert(object, version))
+    }
 }

@@ -143,17 +143,27 @@ impl Keeper {
         };
         let Raised { status, beside } = self.dialect.raise(object, &seen, world);
         self.desk.say(object, &status).await?;
-        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-        let made = self.book.beside(namespace, &object["metadata"]["uid"]);
         for raised in beside {
-            let is_it = |it: &&Arc<Value>| {
-                it["kind"] == raised["kind"] && it["metadata"]["name"] == *name_of(&raised)
-            };
-            if let Some(object) = made.iter().find(is_it) {
-                self.desk.say(object, &raised["status"]).await?;
+            if let Some(object) = self.spoken_of(object, &raised) {
+                self.desk.say(&object, &raised["status"]).await?;
             }
         }
         Ok(())
+    }
+
+    /// The object that `{kind, name, status}` speaks of: one of the dialect's own, or one that was made from the
+    /// object.
+    fn spoken_of(&self, object: &Value, raised: &Value) -> Option<Arc<Value>> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&raised["kind"]), text(name_of(raised)));
+        let namespace = text(&object["metadata"]["namespace"]);
+        let own = self.dialect.kinds().iter().find(|own| own.kind == kind);
+        if let Some(own) = own {
+            let namespace = if own.namespaced { namespace } else { String::new() };
+            return self.book.get(&Id { group: own.group.to_owned(), kind, namespace, name });
+        }
+        let made = self.book.beside(&namespace, &object["metadata"]["uid"]);
+        made.into_iter().find(|it| it["kind"] == kind.as_str() && it["metadata"]["name"] == name.as_str())
     }
 
     /// Tells what is wrong with an object. An event that is lost is no reason to stop: the status says the same.
