@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{self, Limits};
-use crate::certificates::{SecretStore, bundle, files};
+use crate::certificates::{SecretStore, bundle, conversion, files};
 use crate::clock::Clock;
 use crate::controller::{self, ControllerOptions};
 use crate::dialects::{self, Dialects, Setting};
@@ -232,7 +232,13 @@ impl Duties<'_> {
         let own = own.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }));
         let trust = async {
             if own {
-                bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone()).await;
+                let webhooks = bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone());
+                let conversions = async {
+                    if !self.options.dialects.0.is_empty() {
+                        conversion::keep(self.client.clone(), self.trusted.clone()).await;
+                    }
+                };
+                tokio::join!(webhooks, conversions);
             }
             std::future::pending::<()>().await;
         };

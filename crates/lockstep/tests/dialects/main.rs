@@ -2,7 +2,13 @@
 
 #![allow(clippy::expect_used)]
 
+#[path = "../cluster/mod.rs"]
+mod cluster;
+#[path = "../common/mod.rs"]
+mod common;
+mod files;
 #[path = "../inside/mod.rs"]
 mod inside;
+mod theirs;
 mod toy;
 mod toys;
