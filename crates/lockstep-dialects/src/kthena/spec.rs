@@ -109,7 +109,7 @@ pub(super) struct ServingGroup {
 pub(super) struct GangPolicy {
     /// How many replicas of each role must find a place before any pod of the group starts. A role that is not named
     /// needs all of its replicas.
-    pub min_role_replicas: Option<BTreeMap<String, u32>>,
+    pub min_role_replicas: Option<BTreeMap<String, Option<u32>>>,
 }
 
 /// How near to each other pods must be in the network.
