@@ -21,23 +21,26 @@ pub(super) fn scheduler(spec: &Spec, served: Served) -> GangScheduler {
 
 /// How many replicas of a role a gang needs, if it is said.
 pub(super) fn needed(spec: &Spec, role: &str) -> Option<u32> {
-    minima(spec)?.get(role).copied()
+    minima(spec).find(|(name, _)| *name == role).map(|(_, least)| least)
 }
 
-fn minima(spec: &Spec) -> Option<&std::collections::BTreeMap<String, u32>> {
-    spec.template.gang_policy.as_ref().and_then(|GangPolicy { min_role_replicas }| min_role_replicas.as_ref())
+/// What is said of roles; nothing said is nothing written.
+fn minima(spec: &Spec) -> impl Iterator<Item = (&str, u32)> {
+    let policy = spec.template.gang_policy.iter();
+    let named = policy.filter_map(|GangPolicy { min_role_replicas }| min_role_replicas.as_ref()).flatten();
+    named.filter_map(|(name, least)| Some((name.as_str(), (*least)?)))
 }
 
 /// What is wrong with the policy, and what becomes of it.
 pub(super) fn check(spec: &Spec, scheduler: GangScheduler, found: &mut Findings<'_>) {
     let names: Vec<&str> = spec.template.roles.iter().map(|role| role.name.as_str()).collect();
-    for (name, least) in minima(spec).into_iter().flatten() {
+    for (name, least) in minima(spec) {
         let at = format!("{POLICY}.minRoleReplicas[{name}]");
-        match spec.template.roles.iter().find(|role| role.name == *name) {
+        match spec.template.roles.iter().find(|role| role.name == name) {
             None => found.error(at, format!("no such role; the roles are {}", names.join(", "))),
             Some(role) => {
                 let replicas = role.replicas.unwrap_or(1);
-                if *least > replicas {
+                if least > replicas {
                     found.error(at, format!("more than the role's replicas; must be from 0 to {replicas}"));
                 }
             }

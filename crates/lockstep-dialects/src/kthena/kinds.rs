@@ -1,5 +1,7 @@
 //! The kinds, and what an API server has to know of them.
 
+use std::sync::LazyLock;
+
 use lockstep_api::crd::structural;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -56,7 +58,7 @@ struct Reference {
 }
 
 /// The schema of a ModelServing as a whole, as far as its user writes it.
-pub(super) fn schema() -> Value {
+pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     json!({
         "type": "object",
         "required": ["spec"],
@@ -68,7 +70,7 @@ pub(super) fn schema() -> Value {
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         },
     })
-}
+});
 
 pub(super) fn definitions() -> Vec<Value> {
     let scale = Some([".spec.replicas", ".status.replicas", ".status.labelSelector"]);

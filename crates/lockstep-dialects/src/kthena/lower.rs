@@ -9,7 +9,7 @@ use lockstep_api::{
 use lockstep_core::number::IntOrPercent;
 use serde_json::{Map, Value};
 
-use super::kinds::{self, ROLE_REPLICA};
+use super::kinds::{ROLE_REPLICA, SCHEMA};
 use super::spec::{RecoveryPolicy, Role, Spec};
 use super::{dependencies, gang, identity, rollout, template, unused};
 use crate::{Findings, Lowered, Places, World, shape};
@@ -57,7 +57,7 @@ pub(super) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
 
 /// The spec, or everything about the object that does not fit its schema.
 pub(super) fn read(object: &Value) -> Result<Spec, Vec<Problem>> {
-    let misfits = shape::check(&kinds::schema(), object);
+    let misfits = shape::check(&SCHEMA, object);
     if !misfits.is_empty() {
         return Err(misfits);
     }

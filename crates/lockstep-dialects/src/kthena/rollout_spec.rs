@@ -111,7 +111,7 @@ pub(super) struct EvictionStrategy {
     /// How many replicas of each role stay available.
     #[serde(default)]
     #[schemars(schema_with = "of_roles")]
-    pub role_min_available: Option<BTreeMap<String, IntOrPercent>>,
+    pub role_min_available: Option<BTreeMap<String, Option<IntOrPercent>>>,
 }
 
 fn of_roles(generator: &mut SchemaGenerator) -> Schema {

@@ -109,7 +109,9 @@ pub(super) struct ServingGroup {
 pub(super) struct GangPolicy {
     /// How many replicas of each role must find a place before any pod of the group starts. A role that is not named
     /// needs all of its replicas.
-    pub min_role_replicas: Option<BTreeMap<String, u32>>,
+    #[serde(default)]
+    #[schemars(schema_with = "of_roles")]
+    pub min_role_replicas: Option<BTreeMap<String, Option<u32>>>,
 }
 
 /// How near to each other pods must be in the network.
@@ -205,6 +207,13 @@ impl Role {
     pub fn workers(&self) -> u32 {
         self.worker_replicas.unwrap_or(0)
     }
+}
+
+fn of_roles(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {"type": "integer", "format": "int32", "minimum": 0, "maximum": MOST},
+    })
 }
 
 fn open(_: &mut SchemaGenerator) -> Schema {

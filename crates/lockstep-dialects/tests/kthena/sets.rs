@@ -195,3 +195,14 @@ fn names_that_become_too_long_are_a_matter_of_the_name() {
     let said = format!("metadata.name: {long}-0-server-0-0 has 67 characters, 4 too many");
     assert_eq!(lines(&problems.expect_err("it does not fit")), said);
 }
+
+/// A change of these rolls the pods of everybody who upgrades the operator.
+#[test]
+fn revisions_stay_what_they_are() {
+    let revisions = |yaml: &str| {
+        let spec = lockstep_api::lower(&lowered(yaml, &World::default()).set);
+        spec.roles.iter().map(|role| role.revision.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(revisions(MINIMAL), ["f19b130e11"]);
+    assert_eq!(revisions(SEVERAL_NODES), ["9ab4633389"]);
+}
