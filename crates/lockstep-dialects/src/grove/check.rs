@@ -1,7 +1,5 @@
 //! What a LockstepSet made of a PodCliqueSet could not tell: rules of the original's own, and what has no effect.
 
-use std::collections::BTreeMap;
-
 use super::form::{Form, Part};
 use super::spec::{AutoScaling, Limits, SetStrategyType};
 use crate::findings::Findings;
@@ -24,30 +22,13 @@ pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
     former_fields(form, found);
 }
 
+/// Also where two cliques of one name are in different parts.
 fn names_once(form: &Form<'_>, found: &mut Findings<'_>) {
-    let template = &form.spec.template;
-    let cliques = template.cliques.iter().map(|clique| clique.name.as_str());
-    let groups = template.pod_clique_scaling_groups.iter().map(|group| group.name.as_str());
-    once(cliques, "spec.template.cliques", found);
-    once(groups, "spec.template.podCliqueScalingGroups", found);
-    for part in form.parts.iter().filter(|part| part.group.is_none()) {
-        if let Some(other) = form.parts.iter().find(|it| it.group.is_some() && it.name == part.name) {
-            let message = format!("{} has the same name, and is not its scaling group", other.at);
-            found.error(format!("{}.name", part.at), message);
-        }
-    }
-}
-
-fn once<'a>(names: impl Iterator<Item = &'a str>, list: &str, found: &mut Findings<'_>) {
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-    for (i, name) in names.enumerate() {
-        match first.get(name) {
-            Some(other) => {
-                found.error(format!("{list}[{i}].name"), format!("already the name of {list}[{other}]"))
-            }
-            None => {
-                first.insert(name, i);
-            }
+    let cliques = &form.spec.template.cliques;
+    for (i, clique) in cliques.iter().enumerate() {
+        if let Some(first) = cliques[..i].iter().position(|it| it.name == clique.name) {
+            let at = format!("spec.template.cliques[{i}].name");
+            found.error(at, format!("already the name of spec.template.cliques[{first}]"));
         }
     }
 }

@@ -29,13 +29,18 @@ pub(super) fn name(form: &Form<'_>, replica: u32, part: &Part<'_>) -> String {
     format!("{}-{replica}-{}", form.name, part.name)
 }
 
-/// The handles of a part that stand, with the number each has now.
+/// The handles of a part that stand, with the number each has now, that of the first replica first.
 fn standing<'a>(form: &Form<'_>, part: &Part<'_>, world: &'a World) -> Vec<(&'a Value, u32)> {
-    let of_set = |object: &&Value| object["metadata"]["labels"][PART_OF] == form.name;
-    let named = |replica| world.named(kind(part), &name(form, replica, part)).filter(of_set);
-    let number =
-        |object: &'a Value| Some((object, u32::try_from(object["spec"]["replicas"].as_u64()?).ok()?));
-    (0..form.spec.replicas).filter_map(named).filter_map(number).collect()
+    let handle = |object: &'a Value| {
+        let name = object["metadata"]["name"].as_str()?.strip_prefix(form.name)?.strip_prefix('-')?;
+        let replica: u32 = name.strip_suffix(part.name)?.strip_suffix('-')?.parse().ok()?;
+        let number = u32::try_from(object["spec"]["replicas"].as_u64()?).ok()?;
+        let ours = object["metadata"]["labels"][PART_OF] == form.name && replica < form.spec.replicas;
+        ours.then_some((replica, object, number))
+    };
+    let mut handles: Vec<(u32, &Value, u32)> = world.of(kind(part)).filter_map(handle).collect();
+    handles.sort_by_key(|(replica, ..)| *replica);
+    handles.into_iter().map(|(_, object, number)| (object, number)).collect()
 }
 
 /// How many instances of a part are wished for: what somebody scaled it to since the template last changed, else what
