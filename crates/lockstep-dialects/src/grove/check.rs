@@ -7,6 +7,9 @@ use crate::findings::Findings;
 /// Pods are named after the set, the scaling group and the clique together.
 const LONGEST_TOGETHER: usize = 45;
 
+/// Annotations that ask for ComputeDomains, in all versions.
+const COMPUTE_DOMAINS: [&str; 2] = ["grove.io/mnnvl-group", "grove.io/auto-mnnvl"];
+
 /// Everything that is wrong with a form, and everything in it without effect.
 pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
     names_once(form, found);
@@ -20,6 +23,7 @@ pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
     members(form, found);
     strategies(form, found);
     former_fields(form, found);
+    annotations(form, found);
 }
 
 /// Also where two cliques of one name are in different parts.
@@ -146,6 +150,17 @@ fn strategies(form: &Form<'_>, found: &mut Findings<'_>) {
     };
     for part in form.parts.iter().filter(|part| part.limits.is_some()) {
         found.warn(part.limits.at.clone(), why);
+    }
+}
+
+/// Annotations by which the original makes ComputeDomains.
+fn annotations(form: &Form<'_>, found: &mut Findings<'_>) {
+    let groups = form.parts.iter().filter_map(|part| Some((part.at.as_str(), &part.group?.annotations)));
+    let cliques = form.cliques().map(|(_, clique)| (clique.at.as_str(), &clique.template.annotations));
+    let below = groups.chain(cliques).flat_map(|(at, given)| given.keys().map(move |key| (at, key.as_str())));
+    let own = form.annotations.iter().flat_map(|given| given.keys()).map(|key| ("metadata", key.as_str()));
+    for (at, key) in own.chain(below).filter(|(_, key)| COMPUTE_DOMAINS.contains(key)) {
+        found.warn(format!("{at}.annotations[{key}]"), "has no effect: no ComputeDomains are made");
     }
 }
 

@@ -101,10 +101,12 @@ fn handle(form: &Form<'_>, replica: u32, part: &Part<'_>, wished: u32) -> Value 
             spec["cliqueNames"] = cliques.iter().map(|clique| json!(clique.template.name)).collect();
         }
     }
+    let mut metadata = form.metadata(&name, labels);
+    metadata["annotations"] = Value::Object(annotations);
     json!({
         "apiVersion": kind(part).api_version(),
         "kind": kind(part).kind,
-        "metadata": {"name": name, "namespace": form.namespace, "labels": labels, "annotations": annotations},
+        "metadata": metadata,
         "spec": spec,
     })
 }
@@ -127,7 +129,8 @@ fn autoscaler(form: &Form<'_>, part: &Part<'_>) -> Option<Value> {
     let name = name(form, 0, part);
     let mut spec = json!({
         "scaleTargetRef": {"apiVersion": kind(part).api_version(), "kind": kind(part).kind, "name": name},
-        "minReplicas": scaling.min_replicas.unwrap_or(part.replicas.value),
+        // Down to nothing it goes by hand.
+        "minReplicas": scaling.min_replicas.unwrap_or(part.replicas.value).max(1),
         "maxReplicas": scaling.max_replicas,
     });
     if !scaling.metrics.is_empty() {
@@ -136,7 +139,7 @@ fn autoscaler(form: &Form<'_>, part: &Part<'_>) -> Option<Value> {
     Some(json!({
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name, "namespace": form.namespace, "labels": labels(form, &name, "pcs-hpa")},
+        "metadata": form.metadata(&name, labels(form, &name, "pcs-hpa")),
         "spec": spec,
     }))
 }
@@ -154,7 +157,7 @@ fn services(form: &Form<'_>) -> Vec<Value> {
         json!({
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": name, "namespace": form.namespace, "labels": labels},
+            "metadata": form.metadata(&name, labels),
             "spec": {
                 "clusterIP": "None",
                 "publishNotReadyAddresses": false,

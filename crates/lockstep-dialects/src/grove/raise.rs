@@ -196,7 +196,7 @@ impl Teller<'_> {
         json!({
             "apiVersion": kind.api_version(),
             "kind": kind.kind,
-            "metadata": {"name": name, "namespace": self.form.namespace},
+            "metadata": {"name": name},
             "status": status,
         })
     }

@@ -4,9 +4,12 @@ use crate::support::{grove, object};
 
 const OLD: &str = "replicas: 1\ntemplate:\n  cliqueStartupType: CliqueStartupTypeExplicit\n  cliques:\n  - {name: a, spec: {roleName: ra, replicas: 3, minAvailable: 2, podSpec: $P}}\n  - {name: b, spec: {podSpec: $P, startsAfter: [a]}}\n  - {name: c, spec: {podSpec: $P}}\n  podCliqueScalingGroups: [{name: sg, cliqueNames: [b], replicas: 2}]";
 
+/// Edits, and what is said of them.
+type Row = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+
 #[test]
 fn rows() {
-    let rows: &[(&[(&str, &str)], &[&str])] = &[
+    let rows: &[Row] = &[
         (&[("replicas: 1", "replicas: 5")], &[]),
         (&[("replicas: 3", "replicas: 4")], &[]),
         (&[("replicas: 2}", "replicas: 3, updateStrategy: {maxSurge: 1}}")], &[]),
