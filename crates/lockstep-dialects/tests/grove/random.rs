@@ -255,3 +255,32 @@ fn nonsense_is_answered() {
     }
     assert!(refused > 100, "{refused}");
 }
+
+/// Broken files, as people have them: lines lost, doubled, shifted and torn.
+#[test]
+fn broken_text_is_answered() {
+    const WORDS: [&str; 12] = ["{", "}", "[", ": ", "- ", "null", "-1", "'", "120%", "*a", "&a ", "\u{e9}"];
+    let text = include_str!("../manifests/grove/leader-worker.yaml");
+    let mut read = 0;
+    for seed in 0..4 * RUNS {
+        let mut rng = Rng::new(seed);
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for _ in 0..=rng.below(3) {
+            let i = usize::try_from(rng.below(lines.len() as u64)).expect("small");
+            match rng.below(5) {
+                0 => drop(lines.remove(i)),
+                1 => lines.insert(i, lines[i].clone()),
+                2 => lines[i].insert_str(0, "  "),
+                3 => lines[i] = lines[i].trim_start().to_owned(),
+                _ => {
+                    let at = lines[i].len() / 2;
+                    lines[i].insert_str(at, rng.pick(&WORDS).expect("one"));
+                }
+            }
+        }
+        let Ok(object) = lockstep_api::yaml_to_json(&lines.join("\n")) else { continue };
+        read += 1;
+        let _ = grove().lower(&object, &World::default());
+    }
+    assert!(read > 100, "{read}");
+}
