@@ -34,7 +34,7 @@ pub(super) fn check(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
         found.warn(at, format!("has no effect: {why}"));
     }
     for level in all(form) {
-        let TopologyConstraint { pack, pack_domain, .. } = level.constraint;
+        let TopologyConstraint { topology_name, pack, pack_domain } = level.constraint;
         let required = pack.as_ref().and_then(|pack| pack.required.as_ref());
         let preferred = pack.as_ref().and_then(|pack| pack.preferred.as_ref());
         if required.is_some() && pack_domain.is_some() {
@@ -42,8 +42,8 @@ pub(super) fn check(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
                 format!("{}.packDomain", level.at),
                 "the former name of pack.required; keep one of them",
             );
-        } else if required.or(preferred).or(pack_domain.as_ref()).is_none() {
-            found.error(format!("{}.pack", level.at), "required: a domain in required or preferred");
+        } else if required.or(preferred).or(pack_domain.as_ref()).is_none() && topology_name.is_none() {
+            found.warn(level.at, "has no effect: names neither a topology nor a domain");
         }
     }
 }

@@ -98,6 +98,23 @@ fn topology() {
     assert_eq!(said.iter().filter(|it| it.contains("ClusterTopologyBinding racks")).count(), 3, "{said:#?}");
 }
 
+/// A level may name the topology for those below it, and nothing else.
+#[test]
+fn a_topology_is_inherited() {
+    let set = object(
+        "replicas: 1\ntemplate:\n  topologyConstraint: {topologyName: b}\n  cliques: [{name: a, topologyConstraint: {packDomain: host}, spec: {podSpec: $P}}]",
+    );
+    let topology = |kind: &str, name: &str, key: &str| json!({"apiVersion": "grove.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": {"levels": [{"domain": "host", "key": key}]}});
+    let objects =
+        vec![topology("ClusterTopologyBinding", "a", "one"), topology("ClusterTopology", "b", "two")];
+    let lowered = lower_in(&set, &World { objects, ..World::default() });
+    assert_eq!(lowered.warnings, []);
+    let template = lowered.set.spec.roles[0].template.as_ref().expect("a template");
+    let terms =
+        &template["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    assert_eq!((terms.as_array().map(Vec::len), &terms[0]["topologyKey"]), (Some(1), &json!("two")));
+}
+
 #[test]
 fn claims_of_the_whole_set() {
     let (set, world) = documents(include_str!("../manifests/grove/everything.yaml"));
@@ -179,4 +196,17 @@ fn definitions() {
     }
     let scale = &definitions[0]["spec"]["versions"][0]["subresources"]["scale"];
     assert_eq!(scale["labelSelectorPath"], ".status.hpaPodSelector");
+}
+
+/// Thousands of replicas, each with its handles, are lowered in a moment.
+#[test]
+fn large_sets() {
+    let set = object(
+        "replicas: 2500\ntemplate:\n  cliques: [{name: a, spec: {podSpec: $P}}, {name: b, spec: {podSpec: $P}}]\n  podCliqueScalingGroups: [{name: sg, cliqueNames: [a]}]",
+    );
+    let first = lower(&set);
+    let world = World { objects: first.beside.clone(), ..World::default() };
+    let begun = std::time::Instant::now();
+    assert_eq!(lower_in(&set, &world), first);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
 }
