@@ -1,13 +1,14 @@
 //! What a LockstepSet made of a PodCliqueSet could not tell: rules of the original's own, and what has no effect.
 
-use std::collections::BTreeMap;
-
 use super::form::{Form, Part};
 use super::spec::{AutoScaling, Limits, SetStrategyType};
 use crate::findings::Findings;
 
 /// Pods are named after the set, the scaling group and the clique together.
 const LONGEST_TOGETHER: usize = 45;
+
+/// Annotations that ask for ComputeDomains, in all versions.
+const COMPUTE_DOMAINS: [&str; 2] = ["grove.io/mnnvl-group", "grove.io/auto-mnnvl"];
 
 /// Everything that is wrong with a form, and everything in it without effect.
 pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
@@ -22,32 +23,16 @@ pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
     members(form, found);
     strategies(form, found);
     former_fields(form, found);
+    annotations(form, found);
 }
 
+/// Also where two cliques of one name are in different parts.
 fn names_once(form: &Form<'_>, found: &mut Findings<'_>) {
-    let template = &form.spec.template;
-    let cliques = template.cliques.iter().map(|clique| clique.name.as_str());
-    let groups = template.pod_clique_scaling_groups.iter().map(|group| group.name.as_str());
-    once(cliques, "spec.template.cliques", found);
-    once(groups, "spec.template.podCliqueScalingGroups", found);
-    for part in form.parts.iter().filter(|part| part.group.is_none()) {
-        if let Some(other) = form.parts.iter().find(|it| it.group.is_some() && it.name == part.name) {
-            let message = format!("{} has the same name, and is not its scaling group", other.at);
-            found.error(format!("{}.name", part.at), message);
-        }
-    }
-}
-
-fn once<'a>(names: impl Iterator<Item = &'a str>, list: &str, found: &mut Findings<'_>) {
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-    for (i, name) in names.enumerate() {
-        match first.get(name) {
-            Some(other) => {
-                found.error(format!("{list}[{i}].name"), format!("already the name of {list}[{other}]"))
-            }
-            None => {
-                first.insert(name, i);
-            }
+    let cliques = &form.spec.template.cliques;
+    for (i, clique) in cliques.iter().enumerate() {
+        if let Some(first) = cliques[..i].iter().position(|it| it.name == clique.name) {
+            let at = format!("spec.template.cliques[{i}].name");
+            found.error(at, format!("already the name of spec.template.cliques[{first}]"));
         }
     }
 }
@@ -165,6 +150,17 @@ fn strategies(form: &Form<'_>, found: &mut Findings<'_>) {
     };
     for part in form.parts.iter().filter(|part| part.limits.is_some()) {
         found.warn(part.limits.at.clone(), why);
+    }
+}
+
+/// Annotations by which the original makes ComputeDomains.
+fn annotations(form: &Form<'_>, found: &mut Findings<'_>) {
+    let groups = form.parts.iter().filter_map(|part| Some((part.at.as_str(), &part.group?.annotations)));
+    let cliques = form.cliques().map(|(_, clique)| (clique.at.as_str(), &clique.template.annotations));
+    let below = groups.chain(cliques).flat_map(|(at, given)| given.keys().map(move |key| (at, key.as_str())));
+    let own = form.annotations.iter().flat_map(|given| given.keys()).map(|key| ("metadata", key.as_str()));
+    for (at, key) in own.chain(below).filter(|(_, key)| COMPUTE_DOMAINS.contains(key)) {
+        found.warn(format!("{at}.annotations[{key}]"), "has no effect: no ComputeDomains are made");
     }
 }
 

@@ -29,13 +29,18 @@ pub(super) fn name(form: &Form<'_>, replica: u32, part: &Part<'_>) -> String {
     format!("{}-{replica}-{}", form.name, part.name)
 }
 
-/// The handles of a part that stand, with the number each has now.
+/// The handles of a part that stand, with the number each has now, that of the first replica first.
 fn standing<'a>(form: &Form<'_>, part: &Part<'_>, world: &'a World) -> Vec<(&'a Value, u32)> {
-    let of_set = |object: &&Value| object["metadata"]["labels"][PART_OF] == form.name;
-    let named = |replica| world.named(kind(part), &name(form, replica, part)).filter(of_set);
-    let number =
-        |object: &'a Value| Some((object, u32::try_from(object["spec"]["replicas"].as_u64()?).ok()?));
-    (0..form.spec.replicas).filter_map(named).filter_map(number).collect()
+    let handle = |object: &'a Value| {
+        let name = object["metadata"]["name"].as_str()?.strip_prefix(form.name)?.strip_prefix('-')?;
+        let replica: u32 = name.strip_suffix(part.name)?.strip_suffix('-')?.parse().ok()?;
+        let number = u32::try_from(object["spec"]["replicas"].as_u64()?).ok()?;
+        let ours = object["metadata"]["labels"][PART_OF] == form.name && replica < form.spec.replicas;
+        ours.then_some((replica, object, number))
+    };
+    let mut handles: Vec<(u32, &Value, u32)> = world.of(kind(part)).filter_map(handle).collect();
+    handles.sort_by_key(|(replica, ..)| *replica);
+    handles.into_iter().map(|(_, object, number)| (object, number)).collect()
 }
 
 /// How many instances of a part are wished for: what somebody scaled it to since the template last changed, else what
@@ -96,10 +101,12 @@ fn handle(form: &Form<'_>, replica: u32, part: &Part<'_>, wished: u32) -> Value 
             spec["cliqueNames"] = cliques.iter().map(|clique| json!(clique.template.name)).collect();
         }
     }
+    let mut metadata = form.metadata(&name, labels);
+    metadata["annotations"] = Value::Object(annotations);
     json!({
         "apiVersion": kind(part).api_version(),
         "kind": kind(part).kind,
-        "metadata": {"name": name, "namespace": form.namespace, "labels": labels, "annotations": annotations},
+        "metadata": metadata,
         "spec": spec,
     })
 }
@@ -122,7 +129,8 @@ fn autoscaler(form: &Form<'_>, part: &Part<'_>) -> Option<Value> {
     let name = name(form, 0, part);
     let mut spec = json!({
         "scaleTargetRef": {"apiVersion": kind(part).api_version(), "kind": kind(part).kind, "name": name},
-        "minReplicas": scaling.min_replicas.unwrap_or(part.replicas.value),
+        // Down to nothing it goes by hand.
+        "minReplicas": scaling.min_replicas.unwrap_or(part.replicas.value).max(1),
         "maxReplicas": scaling.max_replicas,
     });
     if !scaling.metrics.is_empty() {
@@ -131,7 +139,7 @@ fn autoscaler(form: &Form<'_>, part: &Part<'_>) -> Option<Value> {
     Some(json!({
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name, "namespace": form.namespace, "labels": labels(form, &name, "pcs-hpa")},
+        "metadata": form.metadata(&name, labels(form, &name, "pcs-hpa")),
         "spec": spec,
     }))
 }
@@ -149,7 +157,7 @@ fn services(form: &Form<'_>) -> Vec<Value> {
         json!({
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": name, "namespace": form.namespace, "labels": labels},
+            "metadata": form.metadata(&name, labels),
             "spec": {
                 "clusterIP": "None",
                 "publishNotReadyAddresses": false,

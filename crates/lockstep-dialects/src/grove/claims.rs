@@ -77,8 +77,7 @@ fn of_set<'a>(form: &Form<'a>) -> impl Iterator<Item = (String, &'a Sharing, &'a
 /// Lets every container of a clique use the claims that reach it.
 pub(super) fn share(form: &Form<'_>, part: &Part<'_>, clique: &Clique<'_>, pod_spec: &mut Value) {
     let group = part.group.map(|group| group.name.as_str());
-    for (name, share, _) in of_set(form).filter(|(_, share, _)| share.reaches(&clique.template.name, group)) {
-        debug_assert!(!share.name.is_empty());
+    for (name, _, _) in of_set(form).filter(|(_, share, _)| share.reaches(&clique.template.name, group)) {
         push(pod_spec, "resourceClaims", json!({"name": name, "resourceClaimName": name}));
         for list in ["containers", "initContainers"] {
             for container in pod_spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
@@ -97,14 +96,15 @@ pub(super) fn share(form: &Form<'_>, part: &Part<'_>, clique: &Clique<'_>, pod_s
 /// The claims themselves.
 pub(super) fn objects(form: &Form<'_>) -> Vec<Value> {
     let claim = |(name, _, template): (String, &Sharing, &Value)| {
-        let mut labels = template.pointer("/metadata/labels").cloned().unwrap_or_else(|| json!({}));
+        let mut labels =
+            template.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
         for (key, value) in [MANAGED_BY, (PART_OF, form.name), (COMPONENT, "resource-claim")] {
-            labels[key] = json!(value);
+            labels.insert(key.to_owned(), json!(value));
         }
         json!({
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
-            "metadata": {"name": name, "namespace": form.namespace, "labels": labels},
+            "metadata": form.metadata(&name, labels),
             "spec": template["spec"],
         })
     };

@@ -1,7 +1,7 @@
 //! A PodCliqueSet with its defaults filled in, and every part of it at its place.
 
 use lockstep_core::number::IntOrPercent;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::spec::{
     AutoScaling, CliqueTemplate, Limits, PodCliqueSetSpec, RollingUpdate, ScalingGroup, SetStrategyType,
@@ -16,6 +16,8 @@ pub(super) struct Form<'a> {
     pub name: &'a str,
     /// Its namespace.
     pub namespace: &'a str,
+    /// Its annotations.
+    pub annotations: Option<&'a Map<String, Value>>,
     /// What was written.
     pub spec: &'a PodCliqueSetSpec,
     /// What each replica is made of, in the order in which their first cliques are listed.
@@ -104,7 +106,17 @@ impl<'a> Form<'a> {
             let members = groups[g].iter().map(member).map(|(i, it)| clique(i, it, found)).collect();
             parts.push(together(g, group, members, found));
         }
-        Self { name: text("name"), namespace: text("namespace"), spec, parts }
+        let annotations = object["metadata"]["annotations"].as_object();
+        Self { name: text("name"), namespace: text("namespace"), annotations, spec, parts }
+    }
+
+    /// Metadata of something that stands beside the set.
+    pub fn metadata(&self, name: &str, labels: Map<String, Value>) -> Value {
+        let mut metadata = json!({"name": name, "labels": labels});
+        if !self.namespace.is_empty() {
+            metadata["namespace"] = json!(self.namespace);
+        }
+        metadata
     }
 
     /// How replicas of the set move.

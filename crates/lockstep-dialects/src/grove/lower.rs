@@ -26,6 +26,7 @@ pub(super) fn set(form: &Form<'_>, world: &World, found: &mut Findings<'_>) -> (
         ("spec.updateStrategy", "spec.updateStrategy.rollingUpdate"),
         ("spec.gang.terminationDelay", "spec.template.terminationDelay"),
         ("spec.roles", "spec.template.cliques"),
+        ("spec.identity.subdomain", "metadata.name"),
     ] {
         places.put(ours, theirs);
     }
@@ -209,7 +210,7 @@ fn template(
         fields.entry("priorityClassName").or_insert_with(|| json!(class));
     }
     own_environment(&mut spec, &format!("{}.spec.podSpec", clique.at), found);
-    placement::place(form, part, clique, world, &mut spec, found);
+    placement::place(form, part, clique, world, &mut spec);
     claims::share(form, part, clique, &mut spec);
     let mut metadata = Map::new();
     for (field, given) in [("labels", &clique.template.labels), ("annotations", &clique.template.annotations)]

@@ -49,7 +49,7 @@ fn names(spec: &PodCliqueSetSpec, group: &ScalingGroup, at: &str, found: &mut Fi
     };
     match alike.as_slice() {
         [] => found.error(at, format!("required: which of {}", all(spec))),
-        some => found.warn(at, format!("not given: {} is meant, by its name", some.join(" and "))),
+        some => found.warn(at, format!("not given: taken to be {}, by name", some.join(" and "))),
     }
     alike
 }

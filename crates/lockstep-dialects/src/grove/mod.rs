@@ -51,10 +51,11 @@ impl Dialect for Grove {
         let mut found = Findings::new(object);
         let form = Form::of(object, &spec, &mut found);
         check::check(&form, &mut found);
-        placement::check(&form, &mut found);
+        placement::check(&form, world, &mut found);
         claims::check(&form, &mut found);
         let (set, places) = lower::set(&form, world, &mut found);
-        Lowered::close(&set, children::beside(&form, world), places, found)
+        let lowered = Lowered::close(&set, Vec::new(), places, found)?;
+        Ok(Lowered { beside: children::beside(&form, world), ..lowered })
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {

@@ -22,16 +22,19 @@ struct Level<'a> {
 /// What came of looking for the node labels of all domains that a set names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// What was looked for and not found, in a sentence each.
-    pub missing: Vec<String>,
+    /// What was looked for and not found: where, and in a sentence.
+    pub missing: Vec<(String, String)>,
     /// Whether anything was looked for.
     pub asked: bool,
 }
 
-/// Every constraint that has something wrong with itself.
-pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
+/// Every constraint that has something wrong with itself, or no effect.
+pub(super) fn check(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
+    for (at, why) in known(form, world).missing {
+        found.warn(at, format!("has no effect: {why}"));
+    }
     for level in all(form) {
-        let TopologyConstraint { pack, pack_domain, .. } = level.constraint;
+        let TopologyConstraint { topology_name, pack, pack_domain } = level.constraint;
         let required = pack.as_ref().and_then(|pack| pack.required.as_ref());
         let preferred = pack.as_ref().and_then(|pack| pack.preferred.as_ref());
         if required.is_some() && pack_domain.is_some() {
@@ -39,29 +42,24 @@ pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
                 format!("{}.packDomain", level.at),
                 "the former name of pack.required; keep one of them",
             );
-        } else if required.or(preferred).or(pack_domain.as_ref()).is_none() {
-            found.error(format!("{}.pack", level.at), "required: a domain in required or preferred");
+        } else if required.or(preferred).or(pack_domain.as_ref()).is_none() && topology_name.is_none() {
+            found.warn(level.at, "has no effect: names neither a topology nor a domain");
         }
     }
 }
 
-/// Adds to a pod spec what the constraints above it ask for.
+/// Adds to a pod spec what the constraints above it ask for, as far as their domains are known.
 pub(super) fn place(
     form: &Form<'_>,
     part: &Part<'_>,
     clique: &Clique<'_>,
     world: &World,
     pod_spec: &mut Value,
-    found: &mut Findings<'_>,
 ) {
-    let mut inherited: Option<&str> = None;
-    for level in around(form, part, clique) {
-        let name = level.constraint.topology_name.as_deref().or(inherited);
-        inherited = name;
+    for (level, name) in named(around(form, part, clique)) {
         for (domain, required) in domains(level.constraint) {
-            match key(world, name, domain) {
-                Ok(key) => add(pod_spec, &term(form, &level, &key), required),
-                Err(why) => found.warn(level.at.clone(), format!("has no effect: {why}")),
+            if let Ok(key) = key(world, name, domain) {
+                add(pod_spec, &term(form, &level, &key), required);
             }
         }
     }
@@ -71,21 +69,29 @@ pub(super) fn place(
 pub(super) fn known(form: &Form<'_>, world: &World) -> Known {
     let mut known = Known::default();
     for (part, clique) in form.cliques() {
-        let mut inherited: Option<&str> = None;
-        for level in around(form, part, clique) {
+        for (level, name) in named(around(form, part, clique)) {
             known.asked = true;
-            let name = level.constraint.topology_name.as_deref().or(inherited);
-            inherited = name;
             for (domain, _) in domains(level.constraint) {
-                if let Err(why) = key(world, name, domain)
-                    && !known.missing.contains(&why)
-                {
-                    known.missing.push(why);
+                if let Err(why) = key(world, name, domain) {
+                    let missing = (level.at.clone(), why);
+                    if !known.missing.contains(&missing) {
+                        known.missing.push(missing);
+                    }
                 }
             }
         }
     }
     known
+}
+
+/// Each constraint with the topology it means: its own, or that of the level above.
+fn named<'a>(levels: Vec<Level<'a>>) -> Vec<(Level<'a>, Option<&'a str>)> {
+    let mut above = None;
+    let own = |level: Level<'a>| {
+        above = level.constraint.topology_name.as_deref().or(above);
+        (level, above)
+    };
+    levels.into_iter().map(own).collect()
 }
 
 /// The constraints that hold for a clique, the widest first.

@@ -1,5 +1,7 @@
 //! The status of a PodCliqueSet, and of what stands beside it.
 
+use std::collections::BTreeMap;
+
 use lockstep_api::GangScheduler;
 use lockstep_api::status::LockstepSetStatus;
 use serde_json::{Map, Value, json};
@@ -22,7 +24,11 @@ pub(super) fn raise(object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
     match (read::spec(object), seen.lowered) {
         (Ok(spec), Ok(lowered)) => {
             let form = Form::of(object, &spec, &mut Findings::new(object));
-            let teller = Teller { object, form: &form, seen, lowered, world };
+            let name = |it: &'_ Value| {
+                Some((it["kind"].as_str()?.to_owned(), it["metadata"]["name"].as_str()?.to_owned()))
+            };
+            let standing = world.objects.iter().filter_map(|it| Some((name(it)?, it))).collect();
+            let teller = Teller { object, form: &form, seen, lowered, world, standing };
             Raised { status: teller.status(), beside: teller.beside() }
         }
         (_, lowered) => {
@@ -52,6 +58,8 @@ struct Teller<'a> {
     seen: &'a Seen<'a>,
     lowered: &'a Lowered,
     world: &'a World,
+    /// What stands beside it, by kind and name.
+    standing: BTreeMap<(String, String), &'a Value>,
 }
 
 impl Teller<'_> {
@@ -120,10 +128,10 @@ impl Teller<'_> {
         if known.asked {
             let (reason, message) = match known.missing.first() {
                 None => ("AllClusterTopologyLevelsAvailable", "all domains have a node label".to_owned()),
-                Some(first) if first.starts_with("ClusterTopologyBinding") => {
-                    ("ClusterTopologyLevelsUnavailable", known.missing.join("; "))
+                Some((_, why)) if why.starts_with("ClusterTopologyBinding") => {
+                    ("ClusterTopologyLevelsUnavailable", why.clone())
                 }
-                Some(_) => ("ClusterTopologyNotFound", known.missing.join("; ")),
+                Some((_, why)) => ("ClusterTopologyNotFound", why.clone()),
             };
             let missing = !known.missing.is_empty();
             all.push(condition(before, "TopologyLevelsUnavailable", missing, reason, &message, seen));
@@ -160,7 +168,7 @@ impl Teller<'_> {
         let name = children::name(self.form, replica, part);
         let kind = children::kind(part);
         let nothing = json!({});
-        let standing = self.world.named(kind, &name).unwrap_or(&nothing);
+        let standing = self.standing.get(&(kind.kind.to_owned(), name.clone())).copied().unwrap_or(&nothing);
         let mut status = Map::new();
         let mut put = |field: &str, value: Value| status.insert(field.to_owned(), value);
         put("observedGeneration", standing["metadata"]["generation"].as_i64().unwrap_or_default().into());
@@ -188,7 +196,7 @@ impl Teller<'_> {
         json!({
             "apiVersion": kind.api_version(),
             "kind": kind.kind,
-            "metadata": {"name": name, "namespace": self.form.namespace},
+            "metadata": {"name": name},
             "status": status,
         })
     }

@@ -1,5 +1,7 @@
 //! From an object to what it says, or everything that does not fit.
 
+use std::sync::LazyLock;
+
 use lockstep_api::Problem;
 use serde_json::{Value, json};
 
@@ -7,9 +9,9 @@ use super::kinds;
 use super::spec::PodCliqueSetSpec;
 use crate::shape;
 
-/// The spec of a PodCliqueSet.
-pub(super) fn spec(object: &Value) -> Result<PodCliqueSetSpec, Vec<Problem>> {
-    let schema = json!({
+/// What an API server would hold a PodCliqueSet against.
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    json!({
         "type": "object",
         "required": ["metadata", "spec"],
         "properties": {
@@ -24,8 +26,12 @@ pub(super) fn spec(object: &Value) -> Result<PodCliqueSetSpec, Vec<Problem>> {
             "spec": kinds::schema_of_set(),
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         },
-    });
-    let problems = shape::check(&schema, object);
+    })
+});
+
+/// The spec of a PodCliqueSet.
+pub(super) fn spec(object: &Value) -> Result<PodCliqueSetSpec, Vec<Problem>> {
+    let problems = shape::check(&SCHEMA, object);
     if !problems.is_empty() {
         return Err(problems);
     }

@@ -97,6 +97,7 @@ pub(super) struct RollingUpdate {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetTemplate {
     /// The cliques: pods of one template each. At least one.
+    #[schemars(length(min = 1))]
     pub cliques: Vec<CliqueTemplate>,
     /// In which order cliques start. Default CliqueStartupTypeAnyOrder.
     pub clique_startup_type: Option<StartupType>,

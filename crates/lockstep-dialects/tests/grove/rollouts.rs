@@ -1,10 +1,11 @@
 //! The sequences that the proposal promises, step for step.
 
 use lockstep_core::simulate::trace::{By, End, Event, What};
+use lockstep_core::time::Millis;
 use serde_json::Value;
 
 use crate::seed;
-use crate::support::{Unit, began, object, play, scenario, steps, with_tag};
+use crate::support::{Unit, began, engine, object, play, scenario, steps, with_tag};
 
 fn rolled(object: &Value) -> Vec<Event> {
     let (events, outcome) = play(&scenario(object, &with_tag(object, "2")));
@@ -213,4 +214,53 @@ fn the_use_cases_finish() {
         let events = rolled(&seed::manifest(spec));
         assert_eq!(least_ready(&events, role), least, "{spec}");
     }
+}
+
+/// "Replica selection priority: unscheduled → unhealthy → ascending ordinal".
+#[test]
+fn what_is_unscheduled_goes_first() {
+    let set = object("replicas: 3\ntemplate:\n  cliques: [{name: a, spec: {replicas: 2, podSpec: $P}}]");
+    let next = with_tag(&set, "2");
+    let mut scenario = scenario(&set, &next);
+    // Room for five of six pods: one of the last replica finds none.
+    scenario.nature.nodes = vec![5];
+    scenario.initial = None;
+    scenario.changes = vec![(Millis(0), engine(&set)), (Millis::minutes(60), engine(&next))];
+    let (events, _) = play(&scenario);
+    let moves: Vec<u32> = events[began(&events)..]
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::Delete { of, .. } => Some(of.group),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(moves.first(), Some(&2), "{moves:?}");
+}
+
+/// Cliques in order at the first start, and not again in an update of which something is left.
+#[test]
+fn cliques_start_in_order() {
+    let set = object(
+        "replicas: 1\ntemplate:\n  cliqueStartupType: CliqueStartupTypeInOrder\n  cliques:\n  - {name: a, spec: {replicas: 2, podSpec: $P}}\n  - {name: b, spec: {podSpec: $P}}\n  - {name: c, spec: {podSpec: $P}}\n  podCliqueScalingGroups: [{name: sg, cliqueNames: [b]}]",
+    );
+    let mut first = scenario(&set, &set);
+    first.initial = None;
+    let (events, outcome) = play(&first);
+    assert_eq!(outcome.end, End::Complete);
+    let order = |events: &[Event]| -> Vec<String> {
+        let of = |event: &Event| match &event.what {
+            What::Gate { of, .. } => Some(format!("gate {}", of.role)),
+            What::Ungate { of, .. } => Some(format!("ungate {}", of.role)),
+            What::Ready { of, .. } => Some(format!("ready {}", of.role)),
+            _ => None,
+        };
+        events.iter().filter_map(of).collect()
+    };
+    assert_eq!(
+        order(&events),
+        ["gate sg", "gate c", "ready a", "ready a", "ungate sg", "ready sg", "ungate c", "ready c"]
+    );
+    let events = rolled(&set);
+    let update = order(&events[began(&events)..]);
+    assert!(update.iter().all(|step| step.starts_with("ready")), "{update:?}");
 }

@@ -105,18 +105,23 @@ fn the_base_gang_holds_no_surge() {
     assert_eq!(steps(&events, Unit::Instance, 1)[..2], ["create sg-3", "ready sg-3"]);
 }
 
-/// "Existing replicas are unhealthy": replica 1 does not become ready any more, and no other may go while it is so. Under
-/// `maxUnavailable: 0` its own update is the way out, at no cost.
+/// "Existing replicas are unhealthy": the old revision is not ready, or not for long. What does not work is moved at no
+/// cost, so that even `maxUnavailable: 0` is no way into a corner.
 #[test]
-fn an_unhealthy_replica_is_moved_first() {
+fn unhealthy_replicas_are_moved() {
     let old = object(RECREATE);
-    let bad = with_tag(&old, "bad");
     let new = with_tag(&old, "2");
-    // A first start at a revision that never becomes ready, then one that does.
-    let mut scenario = Scenario { initial: None, ..scenario(&bad, &bad) };
-    scenario.faults.never_ready = engine(&bad).roles.iter().map(|role| role.revision).collect();
-    let (_, outcome) = play(&scenario);
-    assert!(!outcome.end.is_good());
-    let (events, outcome) = play(&then(&scenario, &new));
+    let revisions =
+        |object: &Value| engine(object).roles.iter().map(|role| role.revision).collect::<Vec<_>>();
+    let mut never = Scenario { initial: None, ..scenario(&old, &old) };
+    never.faults.never_ready = revisions(&old);
+    let (_, outcome) = play(&never);
+    assert!(!outcome.end.is_good(), "{:?}", outcome.end);
+    let (events, outcome) = play(&then(&never, &new));
+    assert_eq!(outcome.end, End::Complete, "{:?}", reasons(&events));
+
+    let mut flapping = scenario(&old, &new);
+    flapping.faults.flapping = revisions(&old);
+    let (events, outcome) = play(&flapping);
     assert_eq!(outcome.end, End::Complete, "{:?}", reasons(&events));
 }

@@ -112,7 +112,7 @@ pub fn steps(events: &[Event], unit: Unit, pods_of_group: usize) -> Vec<String> 
             let count = ready.entry(format!("{verb} {name}")).or_default();
             *count += 1;
             // The first create or delete of a group, and the last that is ready or gone.
-            let all = *count % pods_of_group == 0;
+            let all = count.is_multiple_of(pods_of_group);
             let first = *count % pods_of_group == 1 || pods_of_group == 1;
             if !(if ["create", "delete"].contains(&verb) { first } else { all }) {
                 continue;
