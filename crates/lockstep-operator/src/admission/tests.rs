@@ -310,12 +310,19 @@ fn objects_of_a_dialect_are_refused_in_their_own_terms() {
     let response = answer_theirs("UPDATE", &other(&bad, "blue"), &other(&set(FINE), "red"));
     let details = response.result.details.as_ref().expect("details");
     let fields: Vec<&str> = details.causes.iter().map(|cause| cause.field.as_str()).collect();
-    assert_eq!(fields, ["spec.colour", "spec.set.spec.replicas"], "what is forbidden and what is wrong, at once");
+    assert_eq!(
+        fields,
+        ["spec.colour", "spec.set.spec.replicas"],
+        "what is forbidden and what is wrong, at once"
+    );
     assert_eq!(details.kind, "Other");
 
     let response = answer_theirs("CREATE", &other(&set(CONFLICT), "red"), &none);
     let message = &response.result.message;
-    assert!(!response.allowed && message.starts_with("spec.together: an update of every role cannot finish"), "{message}");
+    assert!(
+        !response.allowed && message.starts_with("spec.together: an update of every role cannot finish"),
+        "{message}"
+    );
     assert!(message.contains("spec.together together (skew) block each other"), "{message}");
 }
 

@@ -96,9 +96,7 @@ mod tests {
             });
             serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}, "spec": spec})).expect("one")
         };
-        let webhook = |client: Value| {
-            json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}})
-        };
+        let webhook = |client: Value| json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
         let wrong = correction(&definition(webhook(json!({}))), "pem").expect("a change");
         assert_eq!(wrong["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"], "cGVt");
         assert_eq!(correction(&definition(webhook(json!({"caBundle": "cGVt"}))), "pem"), None);

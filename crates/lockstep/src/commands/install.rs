@@ -46,7 +46,8 @@ pub struct InstallArgs {
 pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
     let dialects = Dialects(chosen(&args.dialects));
-    let installation = Installation { namespace, image: args.image.clone(), replicas: args.replicas, dialects };
+    let installation =
+        Installation { namespace, image: args.image.clone(), replicas: args.replicas, dialects };
     if args.dry_run {
         let documents: Vec<String> = installation.objects().iter().map(json_to_yaml).collect();
         write!(screen.out, "{}", documents.join("---\n"))?;

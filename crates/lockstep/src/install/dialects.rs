@@ -40,7 +40,8 @@ pub(super) fn rights(installation: &Installation) -> Vec<Value> {
     let mut rights = Vec::new();
     for kind in kinds(installation) {
         let (status, finalizers) = (format!("{}/status", kind.plural), format!("{}/finalizers", kind.plural));
-        let verbs = if kind.becomes_set { FOLLOW.to_vec() } else { and(&READ, &["create", "patch", "delete"]) };
+        let verbs =
+            if kind.becomes_set { FOLLOW.to_vec() } else { and(&READ, &["create", "patch", "delete"]) };
         rights.push(rule(kind.group, &[kind.plural], &verbs));
         rights.push(rule(kind.group, &[&status], &["patch"]));
         if kind.becomes_set {

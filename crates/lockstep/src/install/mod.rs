@@ -136,7 +136,12 @@ mod tests {
     fn without_dialects_nothing_speaks_of_them() {
         let alone = Installation { dialects: Dialects::default(), ..installation() };
         let text = json!(alone.objects()).to_string();
-        for group in ["workloads.x-k8s.io\"", "workload.serving.volcano.sh", "\"grove.io", "customresourcedefinitions\""] {
+        for group in [
+            "workloads.x-k8s.io\"",
+            "workload.serving.volcano.sh",
+            "\"grove.io",
+            "customresourcedefinitions\"",
+        ] {
             assert!(!text.contains(group), "{group}");
         }
         assert!(text.contains("--dialects=none"));

@@ -123,7 +123,8 @@ impl Row {
     async fn until_said(&self, stage: &Stage<'_>) {
         let so = async || {
             let object = self.get(stage).await;
-            let [updated, all] = self.counts.map(|at| object["status"].pointer(at).cloned().unwrap_or_default());
+            let [updated, all] =
+                self.counts.map(|at| object["status"].pointer(at).cloned().unwrap_or_default());
             let current = object["status"]["observedGeneration"] == object["metadata"]["generation"];
             current && updated == all && all.as_u64().is_some_and(|all| all > 0)
         };
