@@ -50,6 +50,13 @@ pub trait Dialect: Sync {
     /// What to say of the object, now that its set is where it is.
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised;
 
+    /// What to say of an object that becomes no set, by itself: `readers` are the objects around it that do. Nothing if
+    /// there is nothing to say but what those say of it.
+    fn raise_alone(&self, object: &Value, readers: &[&Value], now: &str) -> Option<Value> {
+        let _ = (object, readers, now);
+        None
+    }
+
     /// The same object in another version of its kind; nothing may be lost on the way there and back. `to` is group
     /// and version. Where all versions have the same fields, only their name changes.
     fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {

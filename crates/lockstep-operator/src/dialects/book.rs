@@ -41,16 +41,17 @@ impl Book {
     /// An object is so. What is older than what is known is not news.
     pub fn see(&self, object: Value) {
         let id = Id::of(&object);
-        {
+        let whose = {
             let mut pages = self.pages();
             let same = |known: &Arc<Value>| known["metadata"]["uid"] == object["metadata"]["uid"];
             let known = pages.get(&id).filter(|known| same(known));
             if known.is_some_and(|known| version(known) >= version(&object)) {
                 return;
             }
-            pages.insert(id.clone(), Arc::new(object));
-        }
-        self.concerns(&id);
+            let appeared = pages.insert(id.clone(), Arc::new(object)).is_none();
+            self.concerned(&pages, &id, appeared)
+        };
+        self.ring(whose, Instant::now());
     }
 
     /// An object is gone.
@@ -60,7 +61,7 @@ impl Book {
             let pages = self.pages();
             match pages.get(&id) {
                 Some(known) if known["metadata"]["uid"] == object["metadata"]["uid"] => {
-                    self.concerned(&pages, &id)
+                    self.concerned(&pages, &id, true)
                 }
                 _ => return,
             }
@@ -103,31 +104,42 @@ impl Book {
         kinds.iter().find(|kind| kind.group == id.group && kind.kind == id.kind).map(|kind| kind.becomes_set)
     }
 
-    /// Something happened to an object: whom it concerns gets a turn.
-    fn concerns(&self, id: &Id) {
-        let whose = self.concerned(&self.pages(), id);
-        self.ring(whose, Instant::now());
+    /// The objects that become sets in a namespace, or everywhere.
+    pub fn readers(&self, namespace: &str) -> Vec<Arc<Value>> {
+        let pages = self.pages();
+        let near = |id: &Id| namespace.is_empty() || id.namespace == namespace;
+        let readers = pages.iter().filter(|(id, _)| near(id) && self.becomes_set(id));
+        readers.map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Whether an object is one that becomes a set.
+    pub fn becomes_set(&self, id: &Id) -> bool {
+        self.kind(id) == Some(true)
     }
 
     /// Whom an object concerns: itself, the one it was made from, the one whose set has its name; or whoever may read
-    /// it beside their own.
-    fn concerned(&self, pages: &BTreeMap<Id, Arc<Value>>, id: &Id) -> Vec<Id> {
-        if self.kind(id) == Some(true) {
-            return vec![id.clone()];
+    /// it beside their own. That it came, or went, concerns whom it may read.
+    fn concerned(&self, pages: &BTreeMap<Id, Arc<Value>>, id: &Id, came_or_went: bool) -> Vec<Id> {
+        let near = |other: &Id| id.namespace.is_empty() || other.namespace == id.namespace;
+        if self.becomes_set(id) {
+            let free = |(other, object): &(&Id, &Arc<Value>)| {
+                self.kind(other) == Some(false) && near(other) && Id::of_controller(object).is_none()
+            };
+            let read = pages.iter().filter(|_| came_or_went).filter(free).map(|(other, _)| other.clone());
+            return read.chain([id.clone()]).collect();
         }
         let is_set = id.kind == KIND && id.group == group_of(lockstep_api::API_VERSION);
         let maker = pages.get(id).and_then(|object| Id::of_controller(object));
-        if let Some(maker) = maker.filter(|maker| !is_set && self.kind(maker) == Some(true)) {
+        if let Some(maker) = maker.filter(|maker| !is_set && self.becomes_set(maker)) {
             return vec![maker];
         }
         let read_beside = self.kind(id).is_some();
-        let near = |other: &Id| id.namespace.is_empty() || other.namespace == id.namespace;
         let concerned = |other: &&Id| {
-            self.kind(other) == Some(true)
-                && near(other)
-                && (read_beside || (is_set && other.name == id.name))
+            let of_that_name = is_set && other.name == id.name;
+            self.becomes_set(other) && near(other) && (read_beside || of_that_name)
         };
-        pages.keys().filter(concerned).cloned().collect()
+        let itself = read_beside.then(|| id.clone());
+        pages.keys().filter(concerned).cloned().chain(itself).collect()
     }
 
     /// Gives these a turn, not before a moment.
@@ -230,9 +242,9 @@ mod tests {
         let cases: [(Value, &[&str]); 7] = [
             (object("Toy", "a", "one", 2), &["a/one"]),
             (object("Toy", "a", "one", 1), &[]), // older than what is known
-            (object("Part", "a", "free", 1), &["a/one", "a/two"]),
+            (object("Part", "a", "free", 1), &["a/free", "a/one", "a/two"]),
             (owned(object("Part", "a", "made", 1), "two"), &["a/two"]),
-            (object("Profile", "", "fast", 1), &["a/one", "a/two", "b/one"]),
+            (object("Profile", "", "fast", 1), &["/fast", "a/one", "a/two", "b/one"]),
             (object(KIND, "b", "one", 1), &["b/one"]),
             (object(KIND, "b", "nobodys", 1), &[]),
         ];
@@ -246,8 +258,12 @@ mod tests {
         assert_eq!(book.beside("a", &json!("two")).len(), 1);
         book.gone(&object(KIND, "b", "one", 9));
         assert_eq!(turns(&book), ["b/one"]);
+        book.see(object("Toy", "a", "three", 1));
+        assert_eq!(turns(&book), ["a/free", "a/three"], "who may be read hears of it");
+        book.gone(&object("Toy", "a", "three", 1));
+        assert_eq!(turns(&book), ["a/free", "a/three"]);
         book.keep(|id| id.kind == "Part", &BTreeSet::new());
-        assert_eq!(turns(&book), ["a/one", "a/two"]);
+        assert_eq!(turns(&book), ["a/free", "a/one", "a/two"]);
         assert_eq!(book.world("a", Served::default()).objects.len(), 1);
     }
 }

@@ -52,6 +52,9 @@ impl Keeper {
         if is_leaving(&object) {
             return Ok(());
         }
+        if !self.book.becomes_set(id) {
+            return self.say_alone(id, &object).await;
+        }
         let world = self.book.world(&id.namespace, (self.served)());
         let outcome = self.make(&object, &world).await;
         let wrong = match &outcome.lowered {
@@ -71,6 +74,21 @@ impl Keeper {
         *told = wrong;
         self.say(&object, &outcome, &world).await?;
         outcome.failed.map_or(Ok(()), Err)
+    }
+
+    /// Says what there is to say of an object that becomes no set.
+    async fn say_alone(&self, id: &Id, object: &Value) -> Result<(), ActError> {
+        let readers = self.book.readers(&id.namespace);
+        let readers: Vec<&Value> = readers.iter().map(|reader| &**reader).collect();
+        match self.dialect.raise_alone(object, &readers, &self.now()) {
+            Some(status) => self.desk.say(object, &status).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Now, in whole seconds.
+    fn now(&self) -> String {
+        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     async fn make(&self, object: &Arc<Value>, world: &World) -> Outcome {
@@ -134,7 +152,7 @@ impl Keeper {
     /// Says where the object stands, and those beside it.
     async fn say(&self, object: &Value, outcome: &Outcome, world: &World) -> Result<(), ActError> {
         let status = outcome.set.as_ref().and_then(|set| LockstepSetStatus::deserialize(&set["status"]).ok());
-        let now = self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = self.now();
         let seen = Seen {
             lowered: outcome.lowered.as_ref().map_err(Vec::as_slice),
             status: &status.unwrap_or_default(),

@@ -128,8 +128,11 @@ mod tests {
         assert_eq!(made["metadata"]["namespace"], "ml");
         assert_eq!(made["metadata"]["ownerReferences"][0]["uid"], "u1");
         assert_eq!(made["metadata"]["labels"][label::DIALECT], "toy");
-        let other =
-            beside(&object, &json!({"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}), "toy");
+        let other = beside(
+            &object,
+            &json!({"kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}),
+            "toy",
+        );
         let mark = |made: &Value| made["metadata"]["annotations"][label::APPLIED].clone();
         assert_ne!(mark(&made), mark(&other), "what is applied is told apart");
 

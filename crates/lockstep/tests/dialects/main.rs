@@ -9,6 +9,10 @@ mod common;
 mod files;
 #[path = "../inside/mod.rs"]
 mod inside;
+#[path = "../rights/installed.rs"]
+#[allow(dead_code)]
+mod installed;
+mod refused;
 mod theirs;
 mod toy;
 mod toys;

@@ -5,13 +5,14 @@ use lockstep_testkit::operator::Operator;
 use serde_json::Value;
 
 use crate::cluster::{Stage, with_operator};
+use crate::common::{Ran, lockstep};
 
 /// One dialect: a manifest, and what becomes of it.
-struct Row {
+pub struct Row {
     /// How kubectl calls the object.
     object: &'static str,
     /// With `IMAGE` where the image stands.
-    manifest: &'static str,
+    pub manifest: &'static str,
     /// The pods.
     pods: &'static [&'static str],
     /// One of them, a label and an environment variable of it.
@@ -20,7 +21,7 @@ struct Row {
     counts: [&'static str; 2],
 }
 
-const MODEL_SERVING: Row = Row {
+pub const MODEL_SERVING: Row = Row {
     object: "modelservings/llama",
     manifest: "
 apiVersion: workload.serving.volcano.sh/v1alpha1
@@ -51,7 +52,7 @@ spec:
     counts: ["/updatedReplicas", "/replicas"],
 };
 
-const ROLE_BASED_GROUP: Row = Row {
+pub const ROLE_BASED_GROUP: Row = Row {
     object: "rolebasedgroups/llama",
     manifest: "
 apiVersion: workloads.x-k8s.io/v1alpha2
@@ -71,7 +72,7 @@ spec:
     counts: ["/roleStatuses/1/updatedReplicas", "/roleStatuses/1/replicas"],
 };
 
-const POD_CLIQUE_SET: Row = Row {
+pub const POD_CLIQUE_SET: Row = Row {
     object: "podcliquesets/llama",
     manifest: "
 apiVersion: grove.io/v1alpha1
@@ -101,7 +102,7 @@ async fn with_kinds() -> Option<(Cluster, Operator)> {
 }
 
 impl Row {
-    async fn apply(&self, stage: &Stage<'_>, image: &str) {
+    pub async fn apply(&self, stage: &Stage<'_>, image: &str) {
         stage.apply(&self.manifest.replace("IMAGE", image)).await;
     }
 
@@ -110,7 +111,7 @@ impl Row {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    async fn until_all_are(&self, stage: &Stage<'_>, image: &str) {
+    pub async fn until_all_are(&self, stage: &Stage<'_>, image: &str) {
         let so = |pods: &[crate::cluster::Line]| {
             let mut names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
             names.sort_unstable();
@@ -120,7 +121,7 @@ impl Row {
     }
 
     /// Waits until the status says that everything is updated.
-    async fn until_said(&self, stage: &Stage<'_>) {
+    pub async fn until_said(&self, stage: &Stage<'_>) {
         let so = async || {
             let object = self.get(stage).await;
             let [updated, all] =
@@ -163,9 +164,54 @@ impl Row {
         let told = |it: &&Value| it["involvedObject"]["kind"] == kind && it["reason"] == "RolloutStarted";
         assert!(events["items"].as_array().into_iter().flatten().filter(told).count() >= 2, "{events:#}");
 
+        steered(cluster, &stage, self.object).await;
         stage.kubectl(&["delete", self.object, "--wait=true"]).await;
         stage.until("no pod", <[crate::cluster::Line]>::is_empty).await;
     }
+}
+
+/// The verbs take the object's name. Who would be overruled by it is told so.
+async fn steered(cluster: &Cluster, stage: &Stage<'_>, object: &'static str) {
+    // The cluster may be in this very thread.
+    let run = async |verb: &'static str| -> Ran {
+        let kubeconfig = cluster.kubeconfig().display().to_string();
+        let namespace = stage.namespace.clone();
+        let args = move || lockstep(&[verb, object, "--kubeconfig", &kubeconfig, "--namespace", &namespace]);
+        tokio::task::spawn_blocking(args).await.expect("it runs")
+    };
+    let status = run("status").await;
+    assert_eq!(status.code, 0, "{}", status.err);
+    let undo = run("undo").await;
+    assert_eq!(undo.code, 1);
+    assert!(undo.err.contains("llama is made from the "), "{}", undo.err);
+    for verb in ["pause", "resume"] {
+        let done = run(verb).await;
+        assert_eq!(done.code, 0, "{}", done.err);
+    }
+}
+
+#[tokio::test]
+async fn a_policy_without_its_group_says_so_until_there_is_one() {
+    let Some((cluster, _operator)) = with_kinds().await else { return };
+    let stage = Stage::new(&cluster).await;
+    let policy = "
+apiVersion: workloads.x-k8s.io/v1alpha2
+kind: CoordinatedPolicy
+metadata: {name: llama}
+spec:
+  policies:
+  - name: together
+    roles: [router, decode]
+    strategy: {rollingUpdate: {maxSkew: 10%}}
+";
+    stage.apply(policy).await;
+    let wait = |status: &str| format!("--for=condition=Bound={status}");
+    stage.kubectl(&["wait", "coordinatedpolicies/llama", &wait("False"), "--timeout=60s"]).await;
+    ROLE_BASED_GROUP.apply(&stage, "vllm:1").await;
+    stage.kubectl(&["wait", "coordinatedpolicies/llama", &wait("True"), "--timeout=60s"]).await;
+    ROLE_BASED_GROUP.until_all_are(&stage, "vllm:1").await;
+    stage.kubectl(&["delete", ROLE_BASED_GROUP.object]).await;
+    stage.kubectl(&["wait", "coordinatedpolicies/llama", &wait("False"), "--timeout=60s"]).await;
 }
 
 #[tokio::test]
