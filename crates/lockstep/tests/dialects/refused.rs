@@ -37,12 +37,14 @@ async fn as_installed_they_are_checked_converted_and_served() {
     installed.until_leading(&replica).await;
     let stage = Stage::new(&installed.cluster).await;
 
-    // Every problem at once, where its user wrote it.
-    let bad = MODEL_SERVING.manifest.replace("name: prefill", "name: a-name-that-is-too-long");
-    let bad = bad.replace("replicas: 2", "replicas: 2\n  schedulerName: volcano\n  recoveryPolicy: RoleRecreate\n  rolloutStrategy: {type: RoleRollingUpdate, rollingUpdateConfiguration: {roleUpgrade: {steps: [{roles: [decode]}]}}}");
+    // In their terms, by whoever knows more than a schema can say.
+    let order = "rolloutStrategy: {type: RoleRollingUpdate, rollingUpdateConfiguration: {roleUpgrade: {steps: \
+                 [{role: decode, updateTo: 1}]}}}";
+    let bad = MODEL_SERVING.manifest.replace("  replicas: 2", &format!("  replicas: 2\n  {order}"));
     until("what is wrong is refused in their terms", async || {
         let said = tried(&installed, &stage, &bad).await.expect_err("it must never be let in");
-        said.contains("spec.template.roles[0].name")
+        println!("{said}");
+        said.contains("spec.rolloutStrategy.rollingUpdateConfiguration.roleUpgrade: only with type Serving")
     })
     .await;
 
