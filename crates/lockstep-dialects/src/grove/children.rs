@@ -60,13 +60,13 @@ pub(super) fn wished(form: &Form<'_>, part: &Part<'_>, world: &World) -> u32 {
 
 /// Everything that stands beside the set.
 pub(super) fn beside(form: &Form<'_>, world: &World) -> Vec<Value> {
-    let mut all = claims::objects(form);
-    all.extend(services(form));
+    let mut all = services(form);
     for part in &form.parts {
         let wished = wished(form, part, world);
         all.extend((0..form.spec.replicas).map(|replica| handle(form, replica, part, wished)));
         all.extend(autoscaler(form, part));
     }
+    all.extend(claims::objects(form));
     all
 }
 

@@ -59,13 +59,16 @@ pub(super) fn definitions() -> Vec<Value> {
         |spec: Value, columns, scale| Version { name: "v1alpha1", spec, status: None, columns, scale };
     let schema = lockstep_api::crd::structural::without_defaults::<TopologySpec>;
     let versions = [
-        (SET, "pcs", version(schema_of_set(), SET_COLUMNS, scale(".status.hpaPodSelector"))),
-        (CLIQUE, "pclq", version(schema_of_clique(), CLIQUE_COLUMNS, scale(".status.hpaPodSelector"))),
-        (SCALING_GROUP, "pcsg", version(schema_of_group(), GROUP_COLUMNS, scale(".status.selector"))),
-        (TOPOLOGY, "ctb", version(schema(), TOPOLOGY_COLUMNS, None)),
-        (FORMER_TOPOLOGY, "ct", version(schema(), TOPOLOGY_COLUMNS, None)),
+        (SET, Some("pcs"), version(schema_of_set(), SET_COLUMNS, scale(".status.hpaPodSelector"))),
+        (CLIQUE, Some("pclq"), version(schema_of_clique(), CLIQUE_COLUMNS, scale(".status.hpaPodSelector"))),
+        (SCALING_GROUP, Some("pcsg"), version(schema_of_group(), GROUP_COLUMNS, scale(".status.selector"))),
+        (TOPOLOGY, Some("ct"), version(schema(), TOPOLOGY_COLUMNS, None)),
+        (FORMER_TOPOLOGY, None, version(schema(), TOPOLOGY_COLUMNS, None)),
     ];
-    versions.into_iter().map(|(kind, short, version)| definition(&kind, &[short], &[version])).collect()
+    versions
+        .into_iter()
+        .map(|(kind, short, version)| definition(&kind, short.as_slice(), &[version]))
+        .collect()
 }
 
 /// The schema of a PodCliqueSet's spec. What is not written is not filled in: the reader knows the defaults.
