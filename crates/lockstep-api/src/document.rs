@@ -27,6 +27,20 @@ impl Document {
         if problems.is_empty() { Ok(Self(node)) } else { Err(problems) }
     }
 
+    /// Reads a file that holds any number of documents, each without keys written twice.
+    pub fn all(text: &str) -> Result<Vec<Self>, Vec<Problem>> {
+        let documents = yaml::documents(text).map_err(|problem| vec![problem])?;
+        let mut problems = Vec::new();
+        documents.iter().for_each(|node| find_twice(node, &Path::root(), &mut problems));
+        if problems.is_empty() { Ok(documents.into_iter().map(Self).collect()) } else { Err(problems) }
+    }
+
+    /// The line of a place that is written as in a message: `spec.roles[1].template`.
+    pub fn line_of(&self, place: &str) -> Option<usize> {
+        let names = place.split(['.', '[', ']']).filter(|name| !name.is_empty());
+        self.line(&names.map(str::to_owned).collect::<Vec<_>>())
+    }
+
     /// The document as JSON.
     pub fn to_json(&self) -> Value {
         self.0.to_json()
@@ -94,6 +108,9 @@ mod tests {
         assert_eq!(document.to_json()["a"][1]["c"]["d"], 2);
         assert_eq!(document.line(&place(&["a", "1", "c", "d"])), Some(4));
         assert_eq!(document.line(&place(&["a", "0", "nowhere", "else"])), Some(2));
+        assert_eq!(document.line_of("a[1].c.d"), Some(4));
+        let documents = Document::all("a: 1\n---\nb:\n  c: 2\n").unwrap();
+        assert_eq!((documents.len(), documents[1].line_of("b.c")), (2, Some(4)));
     }
 
     #[test]

@@ -32,3 +32,9 @@ pub const GATE: &str = "lockstep.dev/hold";
 pub const FIELD_MANAGER: &str = "lockstep";
 /// On a RoleScale: the number in the set's spec that was last taken over.
 pub const TAKEN_OVER: &str = "lockstep.dev/replicas-of-spec";
+/// On what was made from an object of another project's kind: which dialect that object is written in.
+pub const DIALECT: &str = "lockstep.dev/dialect";
+/// On the same: what was applied, in a few letters. Whoever applies something else has something to do.
+pub const APPLIED: &str = "lockstep.dev/applied";
+/// The field manager of what is made from objects of other projects' kinds, and of their status.
+pub const DIALECT_MANAGER: &str = "lockstep-dialects";

@@ -34,6 +34,13 @@ impl<'a> Findings<'a> {
         self.errors.extend(errors);
     }
 
+    /// Takes over what somebody else found, unless something is wrong at its place already.
+    pub fn also(&mut self, error: Problem) {
+        if self.errors.iter().all(|known| known.path != error.path) {
+            self.errors.push(error);
+        }
+    }
+
     /// Takes over warnings of somebody else.
     pub fn extend_warnings(&mut self, warnings: impl IntoIterator<Item = Problem>) {
         self.warnings.extend(warnings);

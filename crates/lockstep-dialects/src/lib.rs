@@ -41,8 +41,29 @@ pub trait Dialect: Sync {
     /// set has been checked: what is wrong with it is translated back to where its user wrote it.
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>>;
 
+    /// Changes of an object that stands which cannot be followed. `new` alone is for `lower` to judge.
+    fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {
+        let _ = (old, new);
+        Vec::new()
+    }
+
     /// What to say of the object, now that its set is where it is.
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised;
+
+    /// What to say of an object that becomes no set, by itself: `readers` are the objects around it that do. Nothing if
+    /// there is nothing to say but what those say of it.
+    fn raise_alone(&self, object: &Value, readers: &[&Value], now: &str) -> Option<Value> {
+        let _ = (object, readers, now);
+        None
+    }
+
+    /// The same object in another version of its kind; nothing may be lost on the way there and back. `to` is group
+    /// and version. Where all versions have the same fields, only their name changes.
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
+        let mut object = object.clone();
+        object["apiVersion"] = to.into();
+        Ok(object)
+    }
 }
 
 /// All dialects there are.

@@ -7,6 +7,16 @@ use serde_json::Value;
 use crate::findings::Findings;
 use crate::places::Places;
 
+/// Identity templates are the dialect's own. That one does not fit comes of a name in it, and is worth a word only if
+/// nothing else is wrong; what the template is, never.
+fn worth_saying(problems: Vec<Problem>) -> Vec<Problem> {
+    let ours = |problem: &Problem| problem.path.contains(".identity");
+    let others = problems.iter().any(|problem| !ours(problem));
+    let said = problems.into_iter().filter(|problem| !(others && ours(problem)));
+    said.map(|problem| Problem { value: problem.value.clone().filter(|_| !ours(&problem)), ..problem })
+        .collect()
+}
+
 /// What an object of a dialect becomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
@@ -37,11 +47,11 @@ impl Lowered {
             Err(problems) => {
                 // A name that is wrong makes everything wrong that is made from it; once is enough.
                 let mut said: Vec<String> = Vec::new();
-                for problem in &problems {
-                    let translated = places.translate(problem);
+                for problem in worth_saying(problems) {
+                    let translated = places.translate(&problem);
                     if !places.is_folded(&problem.path) || !said.contains(&translated.path) {
                         said.push(translated.path.clone());
-                        found.extend([translated]);
+                        found.also(translated);
                     }
                 }
                 Err(found.close().err().unwrap_or_default())

@@ -51,14 +51,30 @@ impl Places {
     /// A problem of ours, in their terms. Places of ours in its sentence are put into theirs, too.
     pub fn translate(&self, problem: &Problem) -> Problem {
         let path = if problem.path.is_empty() { String::new() } else { self.theirs(&problem.path) };
-        let mut message = problem.message.clone();
-        let mut known: Vec<&(String, String)> = self.pairs.iter().collect();
-        known.sort_by_key(|(ours, _)| std::cmp::Reverse(ours.len()));
-        for (ours, theirs) in known {
-            message = message.replace(ours.as_str(), theirs);
-        }
+        let message = self.translated(&problem.message);
         let value = problem.value.clone().filter(|_| !self.is_folded(&problem.path));
         Problem { path, message, value, ..problem.clone() }
+    }
+
+    /// A sentence with all places of ours put into theirs, in one go: what was put in is not looked at again.
+    fn translated(&self, message: &str) -> String {
+        let mut out = String::new();
+        let mut rest = message;
+        while let Some(first) = rest.chars().next() {
+            let begins = out.chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '.');
+            let known = self.pairs.iter().filter(|(ours, _)| begins && rest.starts_with(ours.as_str()));
+            match known.max_by_key(|(ours, _)| ours.len()) {
+                Some((ours, theirs)) => {
+                    out.push_str(theirs);
+                    rest = &rest[ours.len()..];
+                }
+                None => {
+                    out.push(first);
+                    rest = &rest[first.len_utf8()..];
+                }
+            }
+        }
+        out
     }
 }
 
@@ -85,5 +101,21 @@ mod tests {
         for (ours, theirs) in cases {
             assert_eq!(places.theirs(ours), theirs, "{ours}");
         }
+    }
+
+    #[test]
+    fn a_sentence_is_translated_once() {
+        let mut places = Places::default();
+        places.put("spec.roles[0]", "spec.template.cliques[2]");
+        places.put("spec.roles[0].updateStrategy", "spec.template.cliques[2].spec.updateStrategy");
+        places.put("spec.updateStrategy", "spec.updateStrategy.rollingUpdate");
+        let message =
+            "see spec.roles[0].updateStrategy, spec.updateStrategy and spec.roles[0].name".to_owned();
+        let problem = Problem { path: String::new(), value: None, message, line: None };
+        assert_eq!(
+            places.translate(&problem).message,
+            "see spec.template.cliques[2].spec.updateStrategy, spec.updateStrategy.rollingUpdate and \
+             spec.template.cliques[2].name"
+        );
     }
 }

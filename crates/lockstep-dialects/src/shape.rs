@@ -1,6 +1,7 @@
 //! An object against the schema of its kind: what an API server would say, all of it at once, without one.
 
 use lockstep_api::Problem;
+use lockstep_core::number::IntOrPercent;
 use serde_json::{Map, Value};
 
 /// Everything that does not fit.
@@ -56,8 +57,8 @@ fn object(schema: &Value, fields: &Map<String, Value>, path: &str, problems: &mu
 /// What is wrong with a value itself.
 fn misfit(schema: &Value, value: &Value) -> Option<String> {
     if schema["x-kubernetes-int-or-string"] == true {
-        let fits = value.is_i64() || value.is_u64() || value.is_string();
-        return (!fits).then(|| "must be a whole number or a percentage".to_owned());
+        let fits = serde_json::from_value::<IntOrPercent>(value.clone()).is_ok();
+        return (!fits).then(|| "must be a whole number from 0 up or a percentage such as 25%".to_owned());
     }
     let (fits, wanted) = match schema["type"].as_str().unwrap_or_default() {
         "object" => (value.is_object(), "an object"),
@@ -77,6 +78,9 @@ fn misfit(schema: &Value, value: &Value) -> Option<String> {
             choices.iter().map(|it| it.as_str().map_or(it.to_string(), str::to_owned)).collect();
         return Some(format!("must be one of {}", words.join(", ")));
     }
+    if let Some(message) = size(schema, value) {
+        return Some(message);
+    }
     let (least, most) = (schema["minimum"].as_i64(), schema["maximum"].as_i64());
     match value.as_i64() {
         Some(n) if least.is_some_and(|least| n < least) => {
@@ -85,6 +89,24 @@ fn misfit(schema: &Value, value: &Value) -> Option<String> {
         Some(n) if most.is_some_and(|most| n > most) => {
             Some(format!("must be at most {}", most.unwrap_or(0)))
         }
+        _ => None,
+    }
+}
+
+/// What is wrong with the length of a text or a list.
+fn size(schema: &Value, value: &Value) -> Option<String> {
+    let (length, least, most, unit) = match value {
+        Value::String(text) => (text.chars().count(), "minLength", "maxLength", "characters"),
+        Value::Array(items) => (items.len(), "minItems", "maxItems", "items"),
+        _ => return None,
+    };
+    let bound = |name: &str| schema[name].as_u64().and_then(|bound| usize::try_from(bound).ok());
+    match (bound(least), bound(most)) {
+        (Some(_), _) if length == 0 => Some("must not be empty".to_owned()),
+        (Some(least), _) if length < least => {
+            Some(format!("has {length} {unit}; at least {least} are needed"))
+        }
+        (_, Some(most)) if length > most => Some(format!("has {length} {unit}; up to {most} are accepted")),
         _ => None,
     }
 }
@@ -104,20 +126,25 @@ mod tests {
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             "map": {"type": "object", "additionalProperties": {"type": "integer"}},
             "part": {"x-kubernetes-int-or-string": true},
+            "short": {"type": "string", "minLength": 1, "maxLength": 3},
+            "few": {"type": "array", "minItems": 2, "maxItems": 3},
         }});
         let object = json!({
             "sort": "C", "many": [1, 0, "2"], "free": {"x": 1}, "map": {"k": "v"}, "part": true, "more": 1, "nothing": null,
+            "short": "four", "few": [1],
         });
         let said: Vec<String> = check(&schema, &object).iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
             [
                 "name: required",
+                "few: has 1 items; at least 2 are needed",
                 "many[1]: 0: must be at least 1",
                 "many[2]: \"2\": must be a whole number",
                 "map[k]: \"v\": must be a whole number",
-                "more: unknown field; accepted here: free, many, map, name, part, sort",
-                "part: true: must be a whole number or a percentage",
+                "more: unknown field; accepted here: few, free, many, map, name, part, short, sort",
+                "part: true: must be a whole number from 0 up or a percentage such as 25%",
+                "short: \"four\": has 4 characters; up to 3 are accepted",
                 "sort: \"C\": must be one of A, B",
             ]
         );

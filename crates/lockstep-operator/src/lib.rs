@@ -8,6 +8,7 @@ pub mod admission;
 pub mod certificates;
 pub mod clock;
 pub mod controller;
+pub mod dialects;
 pub mod election;
 pub mod metrics;
 pub mod observe;

@@ -10,9 +10,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{self, Limits};
-use crate::certificates::{SecretStore, bundle, files};
+use crate::certificates::{SecretStore, bundle, conversion, files};
 use crate::clock::Clock;
 use crate::controller::{self, ControllerOptions};
+use crate::dialects::{self, Dialects, Setting};
 use crate::election::{BadTiming, Election, ElectionOptions, Leadership};
 use crate::metrics::Metrics;
 use crate::serve::{Readiness, ServingCertificate, Shutdown, health, serve_plain, serve_tls};
@@ -30,6 +31,8 @@ pub struct OperatorOptions {
     pub health: Option<SocketAddr>,
     /// How admission is served; without it, it is not.
     pub webhook: Option<WebhookOptions>,
+    /// The dialects whose objects are looked after, where their definitions are ours.
+    pub dialects: Dialects,
     /// What time it is.
     pub clock: Clock,
 }
@@ -96,7 +99,8 @@ pub async fn run(
     match &options.webhook {
         Some(webhook) => {
             let shown = ServingCertificate::none();
-            serve_admission(webhook, &metrics, &shown, &shutdown, &mut servers).await?;
+            let known = (client.clone(), options.dialects.clone());
+            serve_admission((webhook, known), &metrics, &shown, &shutdown, &mut servers).await?;
             follow(&client, (webhook, &options.clock), shown, &readiness, authorities, &mut followers);
         }
         // Where admission is not served, nothing is missing for it.
@@ -133,14 +137,14 @@ async fn serve_health(
 }
 
 async fn serve_admission(
-    webhook: &WebhookOptions,
+    (webhook, dialects): (&WebhookOptions, (Client, Dialects)),
     metrics: &Metrics,
     shown: &Arc<ServingCertificate>,
     shutdown: &Shutdown,
     servers: &mut JoinSet<()>,
 ) -> Result<(), OperatorError> {
     let listener = listen(webhook.address).await?;
-    let router = admission::router(metrics.clone(), webhook.limits);
+    let router = admission::router(metrics.clone(), webhook.limits, Some(dialects));
     let (shown, shutdown) = (Arc::clone(shown), shutdown.clone());
     servers.spawn(async move {
         if let Err(error) = serve_tls(listener, router, shown, shutdown).await {
@@ -208,6 +212,15 @@ impl Duties<'_> {
         let _term = Term::begin(self.metrics, self.readiness);
         let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
         let (namespace, clock) = (self.options.namespace.clone(), self.options.clock.clone());
+        let setting = Setting {
+            client: self.client.clone(),
+            namespace: namespace.clone(),
+            instance: instance.clone(),
+            metrics: self.metrics.clone(),
+            sure: Arc::clone(&sure),
+            clock: clock.clone(),
+        };
+        let dialects = dialects::run(setting, self.options.dialects.clone());
         let options = ControllerOptions { namespace, instance, clock };
         let filled = self.readiness.clone();
         let ready = move || {
@@ -217,11 +230,22 @@ impl Duties<'_> {
         let controller = controller::run(self.client.clone(), options, self.metrics.clone(), sure, ready);
         let own = self.options.webhook.as_ref();
         let own = own.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }));
-        if own {
-            let trust = bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone());
-            tokio::join!(controller, trust);
-        } else {
-            controller.await;
+        let trust = async {
+            if own {
+                let webhooks = bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone());
+                let conversions = async {
+                    if !self.options.dialects.0.is_empty() {
+                        conversion::keep(self.client.clone(), self.trusted.clone()).await;
+                    }
+                };
+                tokio::join!(webhooks, conversions);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = controller => {}
+            () = dialects => {}
+            () = trust => {}
         }
     }
 }

@@ -63,7 +63,7 @@ impl Replica {
         let router = health(metrics.clone(), readiness.clone());
         let plain_told = told.clone();
         tasks.spawn(async move { serve_plain(plain, router, plain_told).await.expect("served") });
-        let (router, certificate) = (admission::router(metrics.clone(), limits), Arc::clone(&shown));
+        let (router, certificate) = (admission::router(metrics.clone(), limits, None), Arc::clone(&shown));
         tasks.spawn(async move { serve_tls(listener, router, certificate, told).await.expect("served") });
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let store = SecretStore::new(client.clone(), "default", SECRET, names).lifetimes(lives);

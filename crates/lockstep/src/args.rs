@@ -16,7 +16,7 @@ use crate::input::cluster::ClusterArgs;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
 ///
-/// plan, simulate, lint and demo talk to no cluster: manifests in, answers out, made by the same engine that
+/// plan, simulate, lint, convert and demo talk to no cluster: manifests in, answers out, made by the same engine that
 /// runs in the operator. The others take the cluster that kubectl would take.
 #[derive(Debug, Parser)]
 #[command(name = "lockstep", version, after_help = EXIT_CODES)]
@@ -45,6 +45,9 @@ pub enum Command {
     /// Say everything that is wrong with manifests, also rules that block each other.
     #[command(after_help = LINT_EXAMPLES)]
     Lint(LintArgs),
+    /// Show what a RoleBasedGroup, a ModelServing or a PodCliqueSet becomes.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
     /// See all of it on a built-in prefill/decode example. Needs no files and writes none.
     Demo,
     /// Start a cluster, the operator and a demo set in this one process, and watch and steer it live.
@@ -97,6 +100,24 @@ const LINT_EXAMPLES: &str = "\
 Examples:
   lockstep lint -f set.yaml -f other.yaml
   kustomize build | lockstep lint -f - --strict";
+
+const CONVERT_EXAMPLES: &str = "\
+plan, simulate and lint take the same files as they are.
+
+Examples:
+  lockstep convert -f modelserving.yaml
+  lockstep convert -f podcliqueset.yaml --all | kubectl apply -f -";
+
+/// `lockstep convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// Manifests of other projects; `-` reads stdin. Other objects of the same file are read together with them.
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Also show what stands beside the set: config maps, services, autoscalers.
+    #[arg(long)]
+    pub all: bool,
+}
 
 /// `lockstep plan`.
 #[derive(Debug, Args)]

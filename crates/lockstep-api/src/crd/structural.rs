@@ -30,6 +30,10 @@ pub fn without_defaults<T: JsonSchema>() -> Value {
 fn rewrite(schema: &mut Value) {
     each(schema, &mut |schema| {
         schema.remove("title");
+        // Fields nobody knows are refused or dropped by an API server unless a schema says otherwise.
+        if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+            schema.remove("additionalProperties");
+        }
         drop_null(schema);
         choices(schema);
         alternatives(schema);

@@ -1,5 +1,18 @@
 //! ModelServings.
 
+mod change;
+mod dependencies;
+mod gang;
+mod identity;
+mod kinds;
+mod lower;
+mod rollout;
+mod rollout_spec;
+mod spec;
+mod status;
+mod template;
+mod unused;
+
 use lockstep_api::Problem;
 use serde_json::Value;
 
@@ -15,18 +28,22 @@ impl Dialect for Kthena {
     }
 
     fn definitions(&self) -> Vec<Value> {
-        Vec::new()
+        kinds::definitions()
     }
 
     fn kinds(&self) -> &'static [Kind] {
-        &[]
+        &kinds::ALL
     }
 
-    fn lower(&self, _object: &Value, _world: &World) -> Result<Lowered, Vec<Problem>> {
-        Err(Vec::new())
+    fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
+        lower::lower(object, world)
     }
 
-    fn raise(&self, _object: &Value, _seen: &Seen<'_>, _world: &World) -> Raised {
-        Raised::default()
+    fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
+        status::raise(object, seen, world)
+    }
+
+    fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {
+        change::forbidden(old, new)
     }
 }

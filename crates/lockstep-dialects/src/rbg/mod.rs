@@ -47,4 +47,15 @@ impl Dialect for Rbg {
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
         raise::raise(&convert::whole(object), seen, world)
     }
+
+    fn raise_alone(&self, object: &Value, readers: &[&Value], now: &str) -> Option<Value> {
+        let same_name = |group: &&&Value| group["metadata"]["name"] == object["metadata"]["name"];
+        let bound = readers.iter().filter(same_name).any(|group| kinds::GROUP.is_of(group));
+        kinds::POLICY.is_of(object).then(|| policy_status(object, bound, now))
+    }
+
+    fn convert(&self, object: &Value, to: &str) -> Result<Value, String> {
+        let version = to.rsplit('/').next().unwrap_or_default();
+        Ok(convert::convert(object, version))
+    }
 }

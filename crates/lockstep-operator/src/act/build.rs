@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use lockstep_api::identity::{Identity, Values, default_pod_name, expand};
 use lockstep_api::stored::Content;
 use lockstep_api::{API_VERSION, KIND, label};
@@ -20,11 +21,43 @@ pub struct SetRef {
     pub name: String,
     /// Its UID: a set of the same name that came later is another.
     pub uid: String,
-    /// The UID of what the set was made from; its own if nothing owns it.
-    pub origin: String,
+    /// What the set was made from, if it was.
+    pub maker: Option<Maker>,
+}
+
+/// An object of another kind that a set was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Maker {
+    /// Its group and version.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
 }
 
 impl SetRef {
+    /// The UID of what the set was made from; its own if it was made by hand.
+    pub fn origin(&self) -> &str {
+        self.maker.as_ref().map_or(&self.uid, |maker| &maker.uid)
+    }
+
+    /// All that an event about the set may be about: the set, and what it was made from.
+    pub fn concerned(&self) -> Vec<ObjectReference> {
+        let reference = |api_version: &str, kind: &str, name: &str, uid: &str| ObjectReference {
+            api_version: Some(api_version.to_owned()),
+            kind: Some(kind.to_owned()),
+            namespace: Some(self.namespace.clone()),
+            name: Some(name.to_owned()),
+            uid: Some(uid.to_owned()),
+            ..ObjectReference::default()
+        };
+        let maker = self.maker.iter().map(|it| reference(&it.api_version, &it.kind, &it.name, &it.uid));
+        std::iter::once(reference(API_VERSION, KIND, &self.name, &self.uid)).chain(maker).collect()
+    }
+
     /// The owner reference that everything of the set carries.
     pub fn owner_reference(&self) -> Value {
         json!({
@@ -82,7 +115,7 @@ fn values<'a>(
         size: content.size(),
         index: content.index(slot.member.as_str(), slot.index),
         namespace: &set.namespace,
-        uid: &set.origin,
+        uid: set.origin(),
         gang,
     }
 }
@@ -303,8 +336,7 @@ spec:
         let spec = lockstep_api::lower(&parsed.set);
         let stored = StoredSet::of(&parsed.set);
         let content = stored.roles.values().next().unwrap().content().unwrap();
-        let set =
-            SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into(), origin: "u".into() };
+        let set = SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into(), maker: None };
         let create = Create {
             of: InstanceRef { group: 1, role: "prefill".into(), instance: 2 },
             revision: spec.roles[0].revision,

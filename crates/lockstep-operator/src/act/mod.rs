@@ -4,6 +4,6 @@ mod build;
 mod gang;
 mod hand;
 
-pub use build::{Blueprint, SetRef, pod_name};
+pub use build::{Blueprint, Maker, SetRef, pod_name};
 pub use gang::{gang_name, gang_object, gang_resource};
 pub use hand::{ActError, Answer, Hand};

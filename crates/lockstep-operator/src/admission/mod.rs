@@ -3,7 +3,9 @@
 //! All errors are told at once. What is right is then proved by playing its rollout on an ideal cluster, on a
 //! thread of its own and within a time bound: a proof that takes too long stops nobody, and says so.
 
+pub mod convert;
 mod review;
+mod tongue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +17,21 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use kube::Client;
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, AdmissionReview};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 pub use self::review::{Examined, Question, examine, review};
+pub use self::tongue::{Tongue, Understood};
+use crate::dialects::Dialects;
 use crate::metrics::{Metrics, ReviewOutcome};
 
 /// An object has at most 1.5 MiB or so in etcd; a review carries two of them.
 const LARGEST: usize = 8 << 20;
+/// A conversion may carry a whole page of a list.
+const LARGEST_LIST: usize = 256 << 20;
 
 /// What admission may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +54,25 @@ pub struct Desk {
     limits: Limits,
     turns: Arc<Semaphore>,
     metrics: Metrics,
+    dialects: Option<(Client, Dialects)>,
 }
 
-/// `POST /validate`.
-pub fn router(metrics: Metrics, limits: Limits) -> Router {
-    let desk = Desk::new(metrics, limits);
-    let largest = DefaultBodyLimit::max(LARGEST);
-    Router::new().route("/validate", post(validate)).layer(largest).with_state(desk)
+/// `POST /validate` and `POST /convert`. Objects of dialects are understood where there is somebody to ask what these
+/// read beside them.
+pub fn router(metrics: Metrics, limits: Limits, dialects: Option<(Client, Dialects)>) -> Router {
+    let desk = Desk::new(metrics, limits, dialects);
+    Router::new()
+        .route("/validate", post(validate).layer(DefaultBodyLimit::max(LARGEST)))
+        .route("/convert", post(convert).layer(DefaultBodyLimit::max(LARGEST_LIST)))
+        .with_state(desk)
+}
+
+async fn convert(State(desk): State<Desk>, body: Bytes) -> Response {
+    let dialects = desk.dialects.as_ref().map(|(_, Dialects(all))| all.as_slice()).unwrap_or_default();
+    match convert::answer(&body, dialects) {
+        Ok(review) => Json(review).into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
+    }
 }
 
 async fn validate(State(desk): State<Desk>, body: Bytes) -> Response {
@@ -72,8 +91,8 @@ fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, String> {
 
 impl Desk {
     /// Nothing is asked yet.
-    pub fn new(metrics: Metrics, limits: Limits) -> Self {
-        Self { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics }
+    pub fn new(metrics: Metrics, limits: Limits, dialects: Option<(Client, Dialects)>) -> Self {
+        Self { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics, dialects }
     }
 
     /// Answers a review in JSON, or says what is wrong with it.
@@ -88,7 +107,11 @@ impl Desk {
     }
 
     async fn answer(&self, request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
-        let (response, outcome) = match examine(request) {
+        let examined = match Tongue::of(request, self.dialects.as_ref()).await {
+            Ok(tongue) => examine(request, &tongue),
+            Err(error) => review::unreadable(request, &error),
+        };
+        let (response, outcome) = match examined {
             Examined::Answered(response, outcome) => (*response, outcome),
             Examined::ToProve(question) => self.prove(question).await,
         };

@@ -7,10 +7,12 @@ use kube::core::Status;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 use kube::core::response::{StatusCause, StatusDetails};
 use lockstep_api::proof::{self, Verdict};
-use lockstep_api::{API_VERSION, KIND, Parsed, Problem, Valid, lower, parse_json};
+use lockstep_api::{API_VERSION, KIND, Problem, Valid, lower};
 use lockstep_core::model::Spec;
+use lockstep_dialects::Places;
 use serde_json::Value;
 
+use super::tongue::{Tongue, Understood};
 use crate::metrics::ReviewOutcome;
 
 /// What a first look at a request gives.
@@ -30,53 +32,81 @@ pub struct Question {
     before: Option<Spec>,
     set: Valid,
     spec: Spec,
+    /// Where its user wrote what, if it is not a set.
+    places: Option<Places>,
     warnings: Vec<String>,
 }
 
 /// Answers a request, however long the proof takes.
-pub fn review(request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
-    match examine(request) {
+pub fn review(request: &AdmissionRequest<DynamicObject>, tongue: &Tongue) -> AdmissionResponse {
+    match examine(request, tongue) {
         Examined::Answered(response, _) => *response,
         Examined::ToProve(question) => question.answer().0,
     }
 }
 
 /// Everything but the proof. What is not about the spec of a set that stays is admitted unseen.
-pub fn examine(request: &AdmissionRequest<DynamicObject>) -> Examined {
+pub fn examine(request: &AdmissionRequest<DynamicObject>, tongue: &Tongue) -> Examined {
     let response = AdmissionResponse::from(request);
-    let Some(object) = request.object.as_ref().filter(|object| is_ours(request, object)) else {
+    let Some(object) = request.object.as_ref().filter(|object| concerns_us(request, object)) else {
         return Examined::Answered(Box::new(response), ReviewOutcome::Allowed);
     };
-    let about = StatusDetails {
+    if matches!(tongue, Tongue::Ours) && !is_set(request) {
+        return Examined::Answered(Box::new(response), ReviewOutcome::Allowed);
+    }
+    let about = about(request);
+    let object = value(object);
+    let old = request.old_object.as_ref().map(value);
+    let mut problems = old.as_ref().map(|old| tongue.forbidden(old, &object)).unwrap_or_default();
+    match tongue.read(&object) {
+        Ok(understood) if problems.is_empty() => {
+            let Understood { set, warnings, places } = understood;
+            let before = old.and_then(|old| tongue.read(&old).ok());
+            Examined::ToProve(Box::new(Question {
+                response,
+                about,
+                before: before.map(|before| lower(&before.set)),
+                spec: lower(&set),
+                set,
+                places,
+                warnings: warnings.iter().map(one_line).collect(),
+            }))
+        }
+        read => {
+            problems.extend(read.err().into_iter().flatten());
+            Examined::Answered(Box::new(denied(response, about, &problems)), ReviewOutcome::Denied)
+        }
+    }
+}
+
+/// What an object is read together with cannot be had: nobody can say whether it is right.
+pub(super) fn unreadable(request: &AdmissionRequest<DynamicObject>, error: &kube::Error) -> Examined {
+    let why = format!("cannot read what this is to be read together with: {error}");
+    let mut response = AdmissionResponse::from(request).deny(&why);
+    response.result = Status::failure(&why, "InternalError").with_code(500).with_details(about(request));
+    Examined::Answered(Box::new(response), ReviewOutcome::Denied)
+}
+
+/// What a refusal speaks of.
+fn about(request: &AdmissionRequest<DynamicObject>) -> StatusDetails {
+    StatusDetails {
         name: request.name.clone(),
         group: request.kind.group.clone(),
         kind: request.kind.kind.clone(),
         uid: String::new(),
         causes: Vec::new(),
         retry_after_seconds: 0,
-    };
-    match parse_json(&value(object)) {
-        Err(problems) => {
-            Examined::Answered(Box::new(denied(response, about, &problems)), ReviewOutcome::Denied)
-        }
-        Ok(Parsed { set, warnings }) => {
-            let before = request.old_object.as_ref().and_then(|old| parse_json(&value(old)).ok());
-            Examined::ToProve(Box::new(Question {
-                response,
-                about,
-                before: before.map(|parsed| lower(&parsed.set)),
-                spec: lower(&set),
-                set,
-                warnings: warnings.iter().map(one_line).collect(),
-            }))
-        }
     }
 }
 
-/// A set that is created or whose spec is changed, and that is not on its way out: then nothing of it will be
-/// rolled out, and who takes its finalizers off must not be held up.
-fn is_ours(request: &AdmissionRequest<DynamicObject>, object: &DynamicObject) -> bool {
+fn is_set(request: &AdmissionRequest<DynamicObject>) -> bool {
     let group = API_VERSION.split('/').next().unwrap_or_default();
+    request.kind.group == group && request.kind.kind == KIND
+}
+
+/// An object that is created or whose spec is changed, and that is not on its way out: then nothing of it will be
+/// rolled out, and who takes its finalizers off must not be held up.
+pub(super) fn concerns_us(request: &AdmissionRequest<DynamicObject>, object: &DynamicObject) -> bool {
     let whole = request.sub_resource.as_deref().unwrap_or_default().is_empty();
     let changed = match (&request.operation, &request.old_object) {
         (Operation::Create, _) => true,
@@ -85,11 +115,11 @@ fn is_ours(request: &AdmissionRequest<DynamicObject>, object: &DynamicObject) ->
         (Operation::Delete | Operation::Connect, _) => false,
     };
     let stays = object.metadata.deletion_timestamp.is_none();
-    whole && changed && stays && request.kind.group == group && request.kind.kind == KIND
+    whole && changed && stays
 }
 
 /// The object as it was sent. Who manages which field is long and says nothing to us.
-fn value(object: &DynamicObject) -> Value {
+pub(super) fn value(object: &DynamicObject) -> Value {
     let mut object = object.clone();
     object.metadata.managed_fields = None;
     // Null is no set, and the parser says so.
@@ -104,7 +134,7 @@ impl Question {
             Some(before) => proof::rollout("this update", Some(before), &self.set, &self.spec),
             None => proof::every_rollout(&self.set, &self.spec),
         };
-        match (now.problem(), &now) {
+        match (self.told(&now), &now) {
             (Some(problem), Verdict::Blocked { .. }) => {
                 self.response.warnings = said(self.warnings);
                 return (denied(self.response, self.about, &[problem]), ReviewOutcome::Denied);
@@ -112,11 +142,17 @@ impl Question {
             (Some(problem), _) => self.warnings.push(one_line(&problem)),
             (None, _) if self.before.is_some() => {
                 let later = proof::every_rollout(&self.set, &self.spec);
-                self.warnings.extend(later.problem().as_ref().map(one_line));
+                self.warnings.extend(self.told(&later).as_ref().map(one_line));
             }
             (None, _) => {}
         }
         self.allowed()
+    }
+
+    /// What there is to say of a verdict, in the terms of the manifest.
+    fn told(&self, verdict: &Verdict) -> Option<Problem> {
+        let problem = verdict.problem()?;
+        Some(self.places.as_ref().map_or_else(|| problem.clone(), |places| places.translate(&problem)))
     }
 
     /// Answers without a proof.

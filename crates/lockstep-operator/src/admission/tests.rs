@@ -45,7 +45,7 @@ fn ask(operation: &str, object: &Value, old: &Value) -> Value {
 }
 
 fn answer(review_of: &Value) -> AdmissionResponse {
-    review(&read(review_of.to_string().as_bytes()).expect("a review"))
+    review(&read(review_of.to_string().as_bytes()).expect("a review"), &Tongue::Ours)
 }
 
 fn create(object: &Value) -> AdmissionResponse {
@@ -147,11 +147,13 @@ fn warnings_have_one_line() {
         message: "too\r\n long".to_owned(),
         line: None,
     };
-    let question =
-        match examine(&read(ask("CREATE", &set(FINE), &Value::Null).to_string().as_bytes()).expect("one")) {
-            Examined::ToProve(question) => question,
-            Examined::Answered(..) => panic!("nothing is wrong with it"),
-        };
+    let question = match examine(
+        &read(ask("CREATE", &set(FINE), &Value::Null).to_string().as_bytes()).expect("one"),
+        &Tongue::Ours,
+    ) {
+        Examined::ToProve(question) => question,
+        Examined::Answered(..) => panic!("nothing is wrong with it"),
+    };
     let (response, outcome) = question.unproven(Duration::from_secs(2));
     assert_eq!(outcome, ReviewOutcome::Unproven);
     assert!(response.allowed && response.warnings.expect("one")[0].ends_with("took longer than 2s"));
@@ -185,7 +187,7 @@ fn what_is_no_review_is_an_error_and_not_a_panic() {
 }
 
 fn desk(limits: Limits) -> Desk {
-    Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs)), metrics: Metrics::new() }
+    Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs)), metrics: Metrics::new(), dialects: None }
 }
 
 #[tokio::test]
@@ -222,4 +224,125 @@ async fn many_reviews_at_once_are_all_answered_rightly() {
     while let Some(done) = all.join_next().await {
         done.expect("no panic");
     }
+}
+
+/// A dialect in which rules stand elsewhere, and whose name for a set may not change.
+struct Other;
+
+static KINDS: [lockstep_dialects::Kind; 1] = [lockstep_dialects::Kind {
+    group: "other.example",
+    versions: &["v2", "v1"],
+    kind: "Other",
+    plural: "others",
+    namespaced: true,
+    becomes_set: true,
+}];
+
+impl lockstep_dialects::Dialect for Other {
+    fn name(&self) -> &'static str {
+        "other"
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
+    fn kinds(&self) -> &'static [lockstep_dialects::Kind] {
+        &KINDS
+    }
+
+    fn lower(
+        &self,
+        object: &Value,
+        _: &lockstep_dialects::World,
+    ) -> Result<lockstep_dialects::Lowered, Vec<lockstep_api::Problem>> {
+        let mut set = object["spec"]["set"].clone();
+        set["metadata"]["name"] = object["metadata"]["name"].clone();
+        let mut places = lockstep_dialects::Places::default();
+        places.put("spec", "spec.set.spec");
+        places.put("spec.coordination[0]", "spec.together");
+        let translated = |problems: Vec<lockstep_api::Problem>| {
+            problems.iter().map(|problem| places.translate(problem)).collect::<Vec<_>>()
+        };
+        let set = lockstep_api::parse_json(&set).map_err(translated)?.set.into_inner();
+        let found = lockstep_dialects::Findings::new(object);
+        lockstep_dialects::Lowered::close(&set, Vec::new(), places, found)
+    }
+
+    fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<lockstep_api::Problem> {
+        let mut found = lockstep_dialects::Findings::new(new);
+        if old["spec"]["colour"] != new["spec"]["colour"] {
+            found.error("spec.colour", "cannot be changed");
+        }
+        found.close().err().unwrap_or_default()
+    }
+
+    fn raise(
+        &self,
+        _: &Value,
+        _: &lockstep_dialects::Seen<'_>,
+        _: &lockstep_dialects::World,
+    ) -> lockstep_dialects::Raised {
+        lockstep_dialects::Raised::default()
+    }
+}
+
+fn other(set: &Value, colour: &str) -> Value {
+    json!({
+        "apiVersion": "other.example/v2", "kind": "Other", "metadata": {"name": "x"},
+        "spec": {"set": set, "colour": colour},
+    })
+}
+
+fn answer_theirs(operation: &str, object: &Value, old: &Value) -> AdmissionResponse {
+    let mut request = ask(operation, object, old);
+    request["request"]["kind"] = json!({"group": "other.example", "version": "v2", "kind": "Other"});
+    let request = read(request.to_string().as_bytes()).expect("a review");
+    review(&request, &Tongue::Theirs(&Other, Box::default()))
+}
+
+#[test]
+fn objects_of_a_dialect_are_refused_in_their_own_terms() {
+    let none = Value::Null;
+    assert!(answer_theirs("CREATE", &other(&set(FINE), "red"), &none).allowed);
+    let mut bad = set(FINE);
+    bad["spec"]["replicas"] = json!(-1);
+    let response = answer_theirs("UPDATE", &other(&bad, "blue"), &other(&set(FINE), "red"));
+    let details = response.result.details.as_ref().expect("details");
+    let fields: Vec<&str> = details.causes.iter().map(|cause| cause.field.as_str()).collect();
+    assert_eq!(
+        fields,
+        ["spec.colour", "spec.set.spec.replicas"],
+        "what is forbidden and what is wrong, at once"
+    );
+    assert_eq!(details.kind, "Other");
+
+    let response = answer_theirs("CREATE", &other(&set(CONFLICT), "red"), &none);
+    let message = &response.result.message;
+    assert!(
+        !response.allowed && message.starts_with("spec.together: an update of every role cannot finish"),
+        "{message}"
+    );
+    assert!(message.contains("spec.together together (skew) block each other"), "{message}");
+}
+
+#[test]
+fn objects_are_converted_and_keep_what_is_not_ours_to_change() {
+    let review = |object: &Value| {
+        let review = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "request": {"uid": "u7", "desiredAPIVersion": "other.example/v1", "objects": [object]},
+        });
+        let answer = convert::answer(review.to_string().as_bytes(), &[&Other]).expect("a review");
+        serde_json::to_value(answer).expect("JSON")["response"].clone()
+    };
+    let mut object = other(&json!({}), "red");
+    object["metadata"]["uid"] = json!("u1");
+    let response = review(&object);
+    assert_eq!((&response["uid"], &response["result"]["status"]), (&json!("u7"), &json!("Success")));
+    object["apiVersion"] = json!("other.example/v1");
+    assert_eq!(response["convertedObjects"], json!([object]));
+    let response = review(&json!({"apiVersion": "else/v1", "kind": "Else", "metadata": {"name": "e"}}));
+    assert_eq!(response["result"]["message"], "Else e: nobody serves its kind");
+    assert!(convert::answer(b"{}", &[]).is_err());
 }

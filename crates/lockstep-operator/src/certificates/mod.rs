@@ -8,6 +8,7 @@
 //! Where somebody else makes the certificates (cert-manager, say), [`files::follow`] reads them from a folder.
 
 pub mod bundle;
+pub mod conversion;
 pub mod files;
 pub mod issue;
 pub mod next;

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 
 use super::{ControllerOptions, Key, Registry, sets};
 use crate::act::{Hand, gang_resource};
+use crate::dialects::served::is_served;
 use crate::observe::{History, SlimPod};
 use crate::set::{Desk, GangKnown, find_out, read_scale, resource};
 
@@ -78,12 +79,6 @@ fn dynamic(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> 
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
     }
-}
-
-/// Whether the API server knows a kind: gang schedulers may or may not be there.
-async fn is_served(client: &Client, resource: &ApiResource) -> bool {
-    let served = client.list_api_group_resources(&resource.api_version).await;
-    served.is_ok_and(|list| list.resources.iter().any(|it| it.name == resource.plural))
 }
 
 /// The set an object says it belongs to.

@@ -8,6 +8,11 @@ pub(super) struct ByOutcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByDialect {
+    pub dialect: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByReason {
     pub reason: String,
 }

@@ -20,7 +20,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use self::labels::{ByAction, ByOutcome, ByReason, ByRequest};
+use self::labels::{ByAction, ByDialect, ByOutcome, ByReason, ByRequest};
 pub use self::requests::CountRequests;
 use self::sets::Sets;
 
@@ -102,6 +102,8 @@ struct Inner {
     queue_depth: Gauge,
     action_errors: Family<ByAction, Counter>,
     leader: Gauge,
+    dialects: Family<ByDialect, Gauge>,
+    foreign_definitions: Family<ByDialect, Gauge>,
     reviews: Family<ByOutcome, Counter>,
     proof_duration: Histogram,
 }
@@ -131,6 +133,8 @@ impl Metrics {
             queue_depth: Gauge::default(),
             action_errors: Family::default(),
             leader: Gauge::default(),
+            dialects: Family::default(),
+            foreign_definitions: Family::default(),
             reviews: Family::default(),
             proof_duration: quick(),
         };
@@ -197,6 +201,17 @@ impl Metrics {
         self.0.leader.set(i64::from(leads));
     }
 
+    /// Whether the objects of a dialect are looked after.
+    pub fn dialect(&self, dialect: &'static str, served: bool) {
+        self.0.dialects.get_or_create(&ByDialect { dialect }).set(i64::from(served));
+    }
+
+    /// So many definitions of a dialect are somebody else's.
+    pub fn foreign_definitions(&self, dialect: &'static str, count: usize) {
+        let gauge = self.0.foreign_definitions.get_or_create(&ByDialect { dialect });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     /// A review was answered.
     pub fn review(&self, outcome: ReviewOutcome) {
         self.0.reviews.get_or_create(&ByOutcome { outcome: outcome.label() }).inc();
@@ -249,6 +264,16 @@ impl Inner {
         );
         registry.register("action_errors", "Actions of plans that failed", self.action_errors.clone());
         registry.register("leader", "1 if this replica leads, else 0", self.leader.clone());
+        registry.register(
+            "dialect_served",
+            "1 if the objects of a dialect are looked after",
+            self.dialects.clone(),
+        );
+        registry.register(
+            "dialect_foreign_definitions",
+            "Definitions of a dialect's kinds that are somebody else's, and left alone",
+            self.foreign_definitions.clone(),
+        );
         registry.register("admission_reviews", "Reviews of admission", self.reviews.clone());
         registry.register_with_unit(
             "admission_proof_duration",

@@ -11,11 +11,9 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, Error};
-use lockstep_api::{API_VERSION, KIND};
 use serde_json::json;
 
 use super::Note;
-use crate::act::SetRef;
 use crate::clock::Clock;
 
 /// The name under which events are reported.
@@ -27,7 +25,7 @@ const REMEMBERED: SignedDuration = SignedDuration::from_mins(6);
 /// An API server takes no longer note than this, in bytes.
 const LONGEST: usize = 1024;
 
-/// What makes two events one: the set, the reason and the words.
+/// What makes two events one: the object, the reason and the words.
 type Key = (String, String, String);
 
 /// An event that stands.
@@ -38,7 +36,7 @@ struct Told {
     at: Timestamp,
 }
 
-/// Sends events about sets.
+/// Sends events about sets, and about what they are made from.
 pub struct Herald {
     client: Client,
     instance: String,
@@ -53,11 +51,13 @@ impl Herald {
         Self { client, instance, clock, told: Mutex::default() }
     }
 
-    /// Tells something about a set.
-    pub async fn tell(&self, set: &SetRef, note: &Note) -> Result<(), Error> {
-        let key = (set.uid.clone(), note.reason.clone(), note.message.clone());
+    /// Tells something about an object. What is said of one without a namespace is kept where Kubernetes keeps it.
+    pub async fn tell(&self, about: &ObjectReference, note: &Note) -> Result<(), Error> {
+        let uid = about.uid.clone().unwrap_or_default();
+        let key = (uid, note.reason.clone(), note.message.clone());
         let now = self.clock.now();
-        let events: Api<Event> = Api::namespaced(self.client.clone(), &set.namespace);
+        let namespace = about.namespace.as_deref().unwrap_or("default");
+        let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         if let Some(Told { name, count, .. }) = self.again(&key, now) {
             let series = json!({"series": {"count": count, "lastObservedTime": MicroTime(now)}});
             match events.patch(&name, &PatchParams::default(), &Patch::Merge(&series)).await {
@@ -66,8 +66,11 @@ impl Herald {
                 answer => return answer.map(drop),
             }
         }
-        let name = format!("{}.{:x}", set.name, now.as_nanosecond());
-        events.create(&PostParams::default(), &self.event(set, note, &name, now)).await?;
+        // An object and what was made from it have the same name, and the same is told of both.
+        let kind = about.kind.as_deref().unwrap_or_default().to_lowercase();
+        let name = about.name.as_deref().unwrap_or_default();
+        let name = format!("{name}.{kind}.{:x}", now.as_nanosecond());
+        events.create(&PostParams::default(), &self.event(about, note, &name, now)).await?;
         self.told().insert(key, Told { name, count: 1, at: now });
         Ok(())
     }
@@ -86,35 +89,24 @@ impl Herald {
         Some(known.clone())
     }
 
-    fn event(&self, set: &SetRef, note: &Note, name: &str, now: Timestamp) -> Event {
+    fn event(&self, about: &ObjectReference, note: &Note, name: &str, now: Timestamp) -> Event {
         let kind = if note.warning { "Warning" } else { "Normal" };
         Event {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
-                namespace: Some(set.namespace.clone()),
+                namespace: Some(about.namespace.clone().unwrap_or_else(|| "default".to_owned())),
                 ..ObjectMeta::default()
             },
             action: Some("Rollout".to_owned()),
             event_time: Some(MicroTime(now)),
             note: Some(shortened(&note.message)),
             reason: Some(note.reason.clone()),
-            regarding: Some(reference(set)),
+            regarding: Some(about.clone()),
             reporting_controller: Some(CONTROLLER.to_owned()),
             reporting_instance: Some(self.instance.clone()),
             type_: Some(kind.to_owned()),
             ..Event::default()
         }
-    }
-}
-
-fn reference(set: &SetRef) -> ObjectReference {
-    ObjectReference {
-        api_version: Some(API_VERSION.to_owned()),
-        kind: Some(KIND.to_owned()),
-        namespace: Some(set.namespace.clone()),
-        name: Some(set.name.clone()),
-        uid: Some(set.uid.clone()),
-        ..ObjectReference::default()
     }
 }
 

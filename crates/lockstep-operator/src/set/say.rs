@@ -130,12 +130,14 @@ impl Actor {
     /// Sends events for what has changed, in the words of the status.
     fn announce(&mut self, set: &SetRef, status: &LockstepSetStatus) {
         for note in notes(&self.said, status) {
-            let (events, set) = (Arc::clone(&self.context.events), set.clone());
-            self.jobs.spawn(async move {
-                let told = events.tell(&set, &note).await;
-                let result = told.map_err(|error| ActError::of("send an event".to_owned(), error));
-                Done { topic: Topic::Aside, result }
-            });
+            for about in set.concerned() {
+                let (events, note) = (Arc::clone(&self.context.events), note.clone());
+                self.jobs.spawn(async move {
+                    let told = events.tell(&about, &note).await;
+                    let result = told.map_err(|error| ActError::of("send an event".to_owned(), error));
+                    Done { topic: Topic::Aside, result }
+                });
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use lockstep_core::snapshot::Memory;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::act::SetRef;
+use crate::act::{Maker, SetRef};
 
 /// One state of a set's object.
 #[derive(Debug, Clone)]
@@ -60,11 +60,15 @@ impl Wish {
             .map(|parsed| Arc::new(Checked { spec: lockstep_api::lower(&parsed.set), parsed }));
         let uid = metadata.uid.clone().unwrap_or_default();
         let mut owners = metadata.owner_references.iter().flatten();
-        let origin = owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone());
-        let origin = origin.unwrap_or_else(|| uid.clone());
+        let maker = owners.find(|owner| owner.controller == Some(true)).map(|owner| Maker {
+            api_version: owner.api_version.clone(),
+            kind: owner.kind.clone(),
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
+        });
         let status = object.data.get("status").map(LockstepSetStatus::deserialize);
         Self {
-            set: SetRef { namespace, name, uid, origin },
+            set: SetRef { namespace, name, uid, maker },
             generation: metadata.generation.unwrap_or_default(),
             version: metadata.resource_version.as_deref().and_then(|v| v.parse().ok()).unwrap_or_default(),
             deleting: metadata.deletion_timestamp.is_some(),

@@ -20,7 +20,7 @@ impl Cluster {
 }
 
 /// Applies a CustomResourceDefinition and waits until its kind is served.
-pub(crate) async fn define(client: &kube::Client, definition: &Value) -> Result<(), ClusterError> {
+pub async fn define(client: &kube::Client, definition: &Value) -> Result<(), ClusterError> {
     let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();

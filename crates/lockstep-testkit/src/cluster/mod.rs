@@ -26,7 +26,7 @@ pub use self::component::Component;
 use self::component::{Ports, Setting};
 use self::embedded::Embedded;
 use self::guest::Guest;
-pub(crate) use self::kinds::define;
+pub use self::kinds::define;
 pub(crate) use self::ports::free_port;
 use crate::audit::Audit;
 use crate::build::{BuildError, Programs};

@@ -7,10 +7,13 @@ use clap::Args;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use lockstep_api::json_to_yaml;
+use lockstep_dialects::definition;
+use lockstep_operator::dialects::Dialects;
 use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
+use crate::input::dialects::{DialectName, chosen, dialect};
 use crate::input::objects::{api, plainly};
 use crate::install::{FIELD_MANAGER, Installation, NAME, title};
 use crate::screen::Screen;
@@ -27,6 +30,10 @@ pub struct InstallArgs {
     /// How many operators: one leads, all of them check what is applied.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub replicas: u32,
+    /// Also serve the kinds of these projects: rbg (RoleBasedGroup), kthena (ModelServing), grove (PodCliqueSet). Kinds
+    /// that somebody else has defined are left to them.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = dialect)]
+    pub dialects: Vec<Option<DialectName>>,
     /// Print what would be applied, as YAML, and change nothing. Talks to nobody.
     #[arg(long)]
     pub dry_run: bool,
@@ -38,7 +45,9 @@ pub struct InstallArgs {
 /// Runs the command.
 pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
-    let installation = Installation { namespace, image: args.image.clone(), replicas: args.replicas };
+    let dialects = Dialects(chosen(&args.dialects));
+    let installation =
+        Installation { namespace, image: args.image.clone(), replicas: args.replicas, dialects };
     if args.dry_run {
         let documents: Vec<String> = installation.objects().iter().map(json_to_yaml).collect();
         write!(screen.out, "{}", documents.join("---\n"))?;
@@ -68,6 +77,9 @@ async fn apply(client: &Client, object: &Value) -> Result<&'static str> {
     if before.as_ref().is_some_and(|before| object["kind"] == "Namespace" && !is_ours(before)) {
         return Ok("is not Lockstep's own and left as it is");
     }
+    if before.as_ref().is_some_and(|before| is_of_others(object, before)) {
+        return Ok("is somebody else's and left to them: their controller looks after its objects");
+    }
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;
     let after = after.map_err(plainly).with_context(doing)?;
@@ -85,6 +97,13 @@ fn content(mut object: DynamicObject) -> (Value, Option<BTreeMap<String, String>
         fields.remove("status");
     }
     (object.data, object.metadata.labels)
+}
+
+/// A definition that another project installed. Ours for the same kind says so in a label.
+fn is_of_others(object: &Value, before: &DynamicObject) -> bool {
+    let (label, us) = definition::MADE_BY;
+    let shared = object["kind"] == "CustomResourceDefinition" && object["metadata"]["labels"][label] == us;
+    shared && before.labels().get(label).is_none_or(|who| who != us)
 }
 
 /// A namespace in which others live must not be locked down for our sake.

@@ -1,6 +1,5 @@
 //! `lockstep lint`: everything that is wrong with manifests.
 
-use lockstep_api::Problem;
 use lockstep_api::proof::{self, Verdict};
 use serde_json::json;
 
@@ -16,12 +15,14 @@ use crate::show::words;
 pub fn run(args: &LintArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let mut found = Vec::new();
     for path in &args.files {
-        match Manifest::read(path) {
-            Ok(manifest) => {
-                found.extend(manifest.warnings.iter().cloned());
-                found.extend(rules(&manifest));
+        for manifest in Manifest::read_all(path) {
+            match manifest {
+                Ok(manifest) => {
+                    found.extend(manifest.warnings.iter().cloned());
+                    found.extend(rules(&manifest));
+                }
+                Err(bad) => found.extend(bad.0),
             }
-            Err(bad) => found.extend(bad.0),
         }
     }
     let count = |severity| found.iter().filter(|c| c.severity == severity).count();
@@ -51,16 +52,7 @@ pub fn run(args: &LintArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
 /// Whether rollouts under these rules can finish: a first start, and an update of every role.
 fn rules(manifest: &Manifest) -> Option<Complaint> {
     let verdict = proof::every_rollout(&manifest.set, &manifest.spec);
-    let problem = verdict.problem()?;
-    let rule = match &verdict {
-        Verdict::Blocked { conflict, .. } => conflict.rules.first().map(usize::to_string),
-        _ => None,
-    };
-    let line = match &rule {
-        Some(index) => manifest.line(&["spec", "coordination", index]),
-        None => manifest.line(&["spec"]),
-    };
-    let problem = Problem { line, ..problem };
+    let problem = manifest.told(&verdict.problem()?);
     Some(match verdict {
         Verdict::TooLarge => Complaint::warning(&manifest.file, problem),
         _ => Complaint::error(&manifest.file, problem),

@@ -1,5 +1,6 @@
 //! The commands, and the way in.
 
+mod convert;
 mod demo;
 pub mod install;
 mod lint;
@@ -62,6 +63,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         },
         Command::Simulate(args) => simulate::run(args, screen),
         Command::Lint(args) => lint::run(args, screen),
+        Command::Convert(args) => convert::run(args, screen),
         Command::Demo => demo::run(screen),
         Command::Live(command) => live::run(command, screen),
         Command::Up(args) => up::run(args, screen),

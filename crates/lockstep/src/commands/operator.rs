@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lockstep_operator::admission::Limits;
 use lockstep_operator::certificates::service_names;
+use lockstep_operator::dialects::Dialects;
 use lockstep_operator::election::ElectionOptions;
 use lockstep_operator::metrics::Metrics;
 use lockstep_operator::operator::{self, Certificates, OperatorOptions, WebhookOptions};
@@ -15,6 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
+use crate::input::dialects::{DialectName, chosen, dialect};
 
 /// `lockstep operator`.
 #[derive(Debug, Args)]
@@ -49,6 +51,10 @@ pub struct OperatorArgs {
     /// Serve admission with tls.crt and tls.key of this folder, as cert-manager mounts them.
     #[arg(long, value_name = "DIR", conflicts_with = "webhook_service")]
     pub cert_dir: Option<PathBuf>,
+    /// Also look after objects of these dialects, where `lockstep install` defined their kinds: rbg, kthena, grove; or
+    /// none. Kinds that somebody else defined are left alone.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "rbg,kthena,grove", value_parser = dialect)]
+    pub dialects: Vec<Option<DialectName>>,
     /// How logs are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -105,6 +111,7 @@ impl OperatorArgs {
             election,
             health: self.health_address,
             webhook: self.webhook(),
+            dialects: Dialects(chosen(&self.dialects)),
             ..OperatorOptions::default()
         }
     }

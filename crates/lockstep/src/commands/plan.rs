@@ -114,10 +114,12 @@ pub fn play_ideal(
     let conflict = (!finishes).then(|| {
         let mut stage = Stage::default();
         events.iter().for_each(|event| stage.see(event));
-        match outcome.end {
+        let Conflict { rules, message } = match outcome.end {
             End::RolledBack => Conflict { rules: Vec::new(), message: too_slow(&to.spec) },
             _ => conflict::explain(&to.set, &to.spec, &stage, &outcome.blocked),
-        }
+        };
+        let problem = Problem { path: "spec".to_owned(), value: None, message, line: None };
+        Conflict { rules, message: to.told(&problem).message }
     });
     let title = match present {
         Some(_) => title(from, to).midway(to, goes_back),
@@ -137,12 +139,8 @@ fn warn_of_deadline(nature: &Nature, to: &Manifest, screen: &mut Screen<'_>) {
                  the rollout counts as stalled meanwhile",
                 role.name
             );
-            let problem = Problem {
-                path: "spec.progressDeadlineSeconds".to_owned(),
-                value: None,
-                message,
-                line: to.line(&["spec", "progressDeadlineSeconds"]),
-            };
+            let path = "spec.progressDeadlineSeconds".to_owned();
+            let problem = to.told(&Problem { path, value: None, message, line: None });
             say(&[Complaint::warning(&to.file, problem)], screen);
         }
     }

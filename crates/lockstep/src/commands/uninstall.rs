@@ -11,6 +11,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
 use super::install::NAMESPACE;
+use lockstep_operator::dialects::Dialects;
+
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
 use crate::input::objects::{api, is_missing, plainly};
@@ -38,7 +40,8 @@ pub struct UninstallArgs {
 /// Runs the command.
 pub fn run(args: &UninstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
-    let installation = Installation { namespace, image: String::new(), replicas: 0 };
+    let (image, dialects) = (String::new(), Dialects::default());
+    let installation = Installation { namespace, image, replicas: 0, dialects };
     block_on(async {
         let (client, _) = args.cluster.client().await?;
         let sets = Sets::find(&client).await?;

@@ -1,10 +1,11 @@
 //! A set as a cluster keeps it: the object, what the operator says of it, what it remembers.
 
 use anyhow::{Context, Result};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::ResourceExt;
 use kube::core::DynamicObject;
 use lockstep_api::status::{INVALID_SPEC, LockstepSetStatus};
-use lockstep_api::{API_VERSION, KIND, Parsed};
+use lockstep_api::{API_VERSION, KIND, Parsed, label};
 use lockstep_core::blocked::Reason;
 use lockstep_core::snapshot::Memory;
 use lockstep_core::time::{Millis, Time};
@@ -42,6 +43,23 @@ impl LiveSet {
     /// What is wished for, as it was written.
     pub fn spec(&self) -> &Value {
         &self.object.data["spec"]
+    }
+
+    /// What the set was made from, as `ModelServing llama`: whoever changes the set's spec is overruled by it.
+    pub fn maker(&self) -> Option<String> {
+        self.object.labels().get(label::DIALECT)?;
+        let owner = self.object.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+        Some(format!("{} {}", owner.kind, owner.name))
+    }
+
+    /// Whether what the set was made from says itself that it is paused.
+    pub fn is_paused_by_maker(&self) -> bool {
+        let owns = |entry: &ManagedFieldsEntry| {
+            let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
+            let paused = fields.and_then(|fields| fields.pointer("/f:spec/f:paused"));
+            entry.manager.as_deref() == Some(label::DIALECT_MANAGER) && paused.is_some()
+        };
+        self.object.managed_fields().iter().any(owns)
     }
 
     /// Whether the status speaks of the spec as it is now.

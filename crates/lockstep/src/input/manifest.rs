@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use lockstep_api::{Document, Valid};
+use lockstep_api::{Document, Problem, Valid};
 use lockstep_core::model::Spec;
 
 use super::complaint::{BadInput, Complaint};
+use super::theirs::{self, Theirs};
 
 /// The largest file that is read: far above any manifest, far below any memory.
 const LARGEST: u64 = 64 << 20;
@@ -24,6 +25,8 @@ pub struct Manifest {
     pub spec: Spec,
     /// What deserves a word.
     pub warnings: Vec<Complaint>,
+    /// The set was made from an object of another project.
+    pub theirs: Option<Theirs>,
 }
 
 impl Manifest {
@@ -33,22 +36,45 @@ impl Manifest {
         Self::parse(&file, text)
     }
 
+    /// Reads a file that may hold several objects of other projects.
+    pub fn read_all(path: &Path) -> Vec<Result<Self, BadInput>> {
+        match read_text(path) {
+            Ok((file, text)) => theirs::read(&file, &text).unwrap_or_else(|| vec![Self::parse(&file, text)]),
+            Err(bad) => vec![Err(bad)],
+        }
+    }
+
     /// Reads a text that came from somewhere.
     pub fn parse(file: &str, text: String) -> Result<Self, BadInput> {
+        if let Some(mut theirs) = theirs::read(file, &text) {
+            return match (theirs.pop(), theirs.len()) {
+                (Some(only), 0) => only,
+                (_, more) => {
+                    let message = format!("one object that becomes a set is expected, not {}", more + 1);
+                    Err(BadInput(vec![Complaint::of_file(file, message)]))
+                }
+            };
+        }
         match lockstep_api::parse(&text) {
             Ok(parsed) => {
                 let warnings = parsed.warnings.into_iter().map(|p| Complaint::warning(file, p)).collect();
                 let spec = lockstep_api::lower(&parsed.set);
-                Ok(Self { file: file.to_owned(), text, set: parsed.set, spec, warnings })
+                Ok(Self { file: file.to_owned(), text, set: parsed.set, spec, warnings, theirs: None })
             }
             Err(problems) => Err(BadInput(problems.into_iter().map(|p| Complaint::error(file, p)).collect())),
         }
     }
 
-    /// The line of a place such as `["spec", "coordination", "1"]`, in a file of one document.
-    pub fn line(&self, place: &[&str]) -> Option<usize> {
-        let place: Vec<String> = place.iter().map(|name| (*name).to_owned()).collect();
-        Document::parse(&self.text).ok()?.line(&place)
+    /// What is to be said of the set, where and as its user wrote it. The line is known in a file of one document.
+    pub fn told(&self, problem: &Problem) -> Problem {
+        match &self.theirs {
+            Some(theirs) => theirs.told(problem),
+            None => {
+                let document = Document::parse(&self.text).ok();
+                let line = document.and_then(|document| document.line_of(&problem.path));
+                Problem { line, ..problem.clone() }
+            }
+        }
     }
 }
 

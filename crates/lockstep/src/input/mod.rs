@@ -3,6 +3,7 @@
 mod changes;
 pub mod cluster;
 pub mod complaint;
+pub mod dialects;
 pub mod fault_profile;
 pub mod live_set;
 pub mod manifest;
@@ -16,4 +17,5 @@ pub mod scales;
 pub mod shown;
 pub mod state_file;
 mod strikes;
+pub mod theirs;
 mod units;

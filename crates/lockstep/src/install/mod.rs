@@ -2,11 +2,13 @@
 //!
 //! Nothing here talks to anybody: the same options give the same objects.
 
+mod dialects;
 mod rights;
 mod webhook;
 mod workload;
 
 use lockstep_api::crd;
+use lockstep_operator::dialects::Dialects;
 use serde_json::{Value, json};
 
 /// The field manager of everything that is installed.
@@ -29,14 +31,23 @@ pub struct Installation {
     pub image: String,
     /// How many of it.
     pub replicas: u32,
+    /// The dialects whose kinds it serves.
+    pub dialects: Dialects,
 }
 
 impl Installation {
     /// Everything, in the order in which it is created.
     pub fn objects(&self) -> Vec<Value> {
-        let mut objects = Self::definitions();
+        let mut objects = self.all_definitions();
         objects.push(workload::namespace(self));
         objects.extend(self.operator());
+        objects
+    }
+
+    /// The definitions of our kinds, and of those of others that are served.
+    pub fn all_definitions(&self) -> Vec<Value> {
+        let mut objects = Self::definitions();
+        objects.extend(dialects::definitions(self));
         objects
     }
 
@@ -99,7 +110,8 @@ mod tests {
     use super::*;
 
     fn installation() -> Installation {
-        Installation { namespace: "here".to_owned(), image: "lockstep:1".to_owned(), replicas: 3 }
+        let dialects = Dialects(lockstep_dialects::ALL.to_vec());
+        Installation { namespace: "here".to_owned(), image: "lockstep:1".to_owned(), replicas: 3, dialects }
     }
 
     fn find(kind: &str, name: &str) -> Value {
@@ -127,9 +139,38 @@ mod tests {
             container["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         assert!(args.contains(&"--lease-namespace=here"), "{args:?}");
         assert!(args.contains(&"--webhook-service=here/lockstep-webhook"), "{args:?}");
+        assert!(args.contains(&"--dialects=rbg,kthena,grove"), "{args:?}");
         let webhook = find("ValidatingWebhookConfiguration", NAME);
         assert_eq!(webhook["webhooks"][0]["clientConfig"]["service"]["namespace"], "here");
         assert_eq!(find("ClusterRoleBinding", NAME)["subjects"][0]["namespace"], "here");
+    }
+
+    #[test]
+    fn without_dialects_nothing_speaks_of_them() {
+        let alone = Installation { dialects: Dialects::default(), ..installation() };
+        let text = json!(alone.objects()).to_string();
+        for group in [
+            "workloads.x-k8s.io\"",
+            "workload.serving.volcano.sh",
+            "\"grove.io",
+            "customresourcedefinitions\"",
+        ] {
+            assert!(!text.contains(group), "{group}");
+        }
+        assert!(text.contains("--dialects=none"));
+    }
+
+    #[test]
+    fn kinds_with_several_versions_are_converted_by_us_and_all_that_become_sets_are_checked() {
+        let definition = find("CustomResourceDefinition", "rolebasedgroups.workloads.x-k8s.io");
+        let client = &definition["spec"]["conversion"]["webhook"]["clientConfig"];
+        assert_eq!(client["service"]["path"], "/convert");
+        let single = find("CustomResourceDefinition", "coordinatedpolicies.workloads.x-k8s.io");
+        assert!(single["spec"]["conversion"].is_null());
+        let webhook = find("ValidatingWebhookConfiguration", NAME);
+        let rules = webhook["webhooks"][0]["rules"].as_array().map(Vec::len);
+        let becoming = lockstep_dialects::ALL.iter().flat_map(|dialect| dialect.kinds());
+        assert_eq!(rules, Some(1 + becoming.filter(|kind| kind.becomes_set).count()));
     }
 
     #[test]

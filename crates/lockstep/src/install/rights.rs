@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{CERTIFICATE, Installation, NAME, labelled};
+use super::{CERTIFICATE, Installation, NAME, dialects, labelled};
 
-const READ: [&str; 3] = ["get", "list", "watch"];
-const FOLLOW: [&str; 2] = ["list", "watch"];
+pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
+pub(super) const FOLLOW: [&str; 2] = ["list", "watch"];
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The service account, its roles and what binds them to it.
@@ -17,7 +17,7 @@ pub(super) fn objects(installation: &Installation) -> Vec<Value> {
     let role = |kind| json!({"apiGroup": RBAC, "kind": kind, "name": NAME});
     vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own}),
-        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": NAME}, "rules": everywhere()}),
+        json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": NAME}, "rules": everywhere(installation)}),
         json!({
             "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": NAME},
             "roleRef": role("ClusterRole"), "subjects": subject,
@@ -34,8 +34,8 @@ pub(super) fn objects(installation: &Installation) -> Vec<Value> {
 }
 
 /// In all namespaces.
-fn everywhere() -> Vec<Value> {
-    vec![
+fn everywhere(installation: &Installation) -> Vec<Value> {
+    let mut rules = vec![
         rule("lockstep.dev", &["lockstepsets"], &READ),
         rule("lockstep.dev", &["lockstepsets/status"], &["patch"]),
         // To own pods in a way that holds back the set's end until they are gone.
@@ -55,7 +55,9 @@ fn everywhere() -> Vec<Value> {
             NAME,
             &and(&READ, &["patch"]),
         ),
-    ]
+    ];
+    rules.extend(dialects::rights(installation));
+    rules
 }
 
 /// In the operator's own namespace. What is to be created has no name yet that a rule could name.
@@ -69,11 +71,11 @@ fn at_home() -> Vec<Value> {
 }
 
 /// These, and more.
-fn and(some: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
+pub(super) fn and(some: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     some.iter().chain(more).copied().collect()
 }
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 

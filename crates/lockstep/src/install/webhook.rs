@@ -2,10 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Installation, NAME, VALIDATOR, WEBHOOK_SERVICE, labelled};
+use super::{Installation, NAME, VALIDATOR, WEBHOOK_SERVICE, dialects, labelled};
 
 /// The configuration. Its `caBundle` is the operator's to fill in: it makes the certificates.
 pub(super) fn configuration(installation: &Installation) -> Value {
+    let mut rules = vec![json!({
+        "apiGroups": ["lockstep.dev"], "apiVersions": ["v1alpha1"], "resources": ["lockstepsets"],
+        "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+    })];
+    rules.extend(dialects::rules(installation));
     labelled(json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": NAME},
@@ -14,10 +19,7 @@ pub(super) fn configuration(installation: &Installation) -> Value {
             "clientConfig": {"service": {
                 "name": WEBHOOK_SERVICE, "namespace": installation.namespace, "path": "/validate", "port": 443,
             }},
-            "rules": [{
-                "apiGroups": ["lockstep.dev"], "apiVersions": ["v1alpha1"], "resources": ["lockstepsets"],
-                "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
-            }],
+            "rules": rules,
             "admissionReviewVersions": ["v1"],
             "failurePolicy": "Fail",
             "matchPolicy": "Equivalent",

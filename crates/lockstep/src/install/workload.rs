@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Installation, NAME, WEBHOOK_SERVICE, labelled, selector};
+use super::{Installation, NAME, WEBHOOK_SERVICE, dialects, labelled, selector};
 
 /// Where the webhook listens.
 const WEBHOOK_PORT: u16 = 9443;
@@ -97,6 +97,7 @@ fn container(installation: &Installation) -> Value {
             format!("--webhook-service={namespace}/{WEBHOOK_SERVICE}"),
             format!("--webhook-address=0.0.0.0:{WEBHOOK_PORT}"),
             format!("--health-address=0.0.0.0:{HEALTH_PORT}"),
+            format!("--dialects={}", dialects::names(installation)),
             "--log-format=json",
         ],
         // Its name in the Lease and on events.

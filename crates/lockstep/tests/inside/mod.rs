@@ -41,7 +41,8 @@ impl Operator {
         )
     }
 
-    fn with(embedded: &Embedded, client: Client, options: OperatorOptions) -> Self {
+    /// One that is set up so.
+    pub fn with(embedded: &Embedded, client: Client, options: OperatorOptions) -> Self {
         let (trigger, shutdown) = shutdown();
         let options = OperatorOptions { clock: Clock::new(embedded.clock()), ..options };
         let task = tokio::spawn(run(client, options, Metrics::new(), shutdown));

@@ -8,8 +8,9 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Service, ServiceAccount};
-use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
 use lockstep_testkit::cluster::{Builder, Credential};
@@ -46,10 +47,15 @@ pub struct Replica {
 impl Installed {
     /// Starts a cluster and installs; nothing where there is no control plane to be had.
     pub async fn start(builder: Builder) -> Option<Self> {
+        Self::start_with(builder, &[]).await
+    }
+
+    /// The same, with more to be installed.
+    pub async fn start_with(builder: Builder, more: &[&str]) -> Option<Self> {
         let cluster = builder.our_own().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
         let kubeconfig = cluster.dir().expect("a folder").join("operator.kubeconfig");
         let installed = Self { cluster, kubeconfig };
-        let done = installed.run(LOCKSTEP.into(), &["install"]).await;
+        let done = installed.run(LOCKSTEP.into(), &[&["install"], more].concat()).await;
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         installed.log_in().await;
         Some(installed)
@@ -98,6 +104,15 @@ impl Installed {
         let port =
             json!({"webhooks": [{"name": "validate.lockstep.dev", "clientConfig": {"service": service}}]});
         configurations.patch("lockstep", &as_is, &Patch::Strategic(&port)).await.expect("patched");
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
+        let port = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"service": service}}}}});
+        for definition in definitions.list(&ListParams::default()).await.expect("definitions") {
+            let conversion = definition.spec.conversion.as_ref();
+            if conversion.is_some_and(|conversion| conversion.strategy == "Webhook") {
+                let name = definition.name_any();
+                definitions.patch(&name, &as_is, &Patch::Merge(&port)).await.expect("patched");
+            }
+        }
     }
 
     /// Waits until a replica leads and has seen everything.

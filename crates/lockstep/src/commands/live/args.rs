@@ -188,10 +188,21 @@ pub fn set_name(text: &str) -> Result<String, String> {
         ["lss", "lockstepset", "lockstepsets", "lockstepset.lockstep.dev", "lockstepsets.lockstep.dev"];
     let name = match text.split_once('/') {
         None => text,
-        Some((kind, name)) if KINDS.contains(&kind) => name,
+        Some((kind, name)) if KINDS.contains(&kind) || becomes_set(kind) => name,
         Some((kind, _)) => return Err(format!("{kind:?} is no LockstepSet; say lss/NAME or NAME")),
     };
     if name.is_empty() { Err("a name is missing".to_owned()) } else { Ok(name.to_owned()) }
+}
+
+/// Whether objects of a kind become sets, which have their names: `modelserving`, `podcliquesets.grove.io`.
+fn becomes_set(word: &str) -> bool {
+    let kinds = lockstep_dialects::ALL.iter().flat_map(|dialect| dialect.kinds());
+    let called = |kind: &lockstep_dialects::Kind| {
+        let singular = kind.kind.to_lowercase();
+        let (short, group) = word.split_once('.').map_or((word, kind.group), |(short, group)| (short, group));
+        group == kind.group && (short.to_lowercase() == singular || short == kind.plural)
+    };
+    kinds.filter(|kind| kind.becomes_set).any(called)
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -207,7 +218,13 @@ mod tests {
 
     #[test]
     fn names_with_and_without_their_kind() {
-        for text in ["llama", "lss/llama", "lockstepset.lockstep.dev/llama"] {
+        for text in [
+            "llama",
+            "lss/llama",
+            "lockstepset.lockstep.dev/llama",
+            "modelserving/llama",
+            "podcliquesets.grove.io/llama",
+        ] {
             assert_eq!(set_name(text), Ok("llama".to_owned()), "{text}");
         }
         assert!(set_name("deploy/llama").is_err_and(|error| error.contains("\"deploy\"")));

@@ -1,6 +1,6 @@
 //! `lockstep pause` and `lockstep resume`: the one field of the spec that holds everything.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -20,6 +20,9 @@ pub async fn act(home: &Home, args: &SetArgs, paused: bool, screen: &mut Screen<
     let set = home.set(&args.name).await?;
     let name = &set.name;
     let was = set.spec()["paused"].as_bool().unwrap_or_default();
+    if let (true, Some(maker)) = (was && !paused && set.is_paused_by_maker(), set.maker()) {
+        bail!("{name} is paused by the {maker} it is made from, which would pause it again: resume it there");
+    }
     if was != paused {
         let patch = Patch::Merge(json!({"spec": {"paused": paused}}));
         let manager = PatchParams::apply(FIELD_MANAGER);

@@ -78,5 +78,5 @@ fn manifest(observed: &Observed, file: &str, mut value: Value) -> Result<Manifes
     let parsed = check(&observed.set.name, &value)?;
     let spec = lockstep_api::lower(&parsed.set);
     let text = serde_json::to_string_pretty(&value)?;
-    Ok(Manifest { file: file.to_owned(), text, set: parsed.set, spec, warnings: Vec::new() })
+    Ok(Manifest { file: file.to_owned(), text, set: parsed.set, spec, warnings: Vec::new(), theirs: None })
 }

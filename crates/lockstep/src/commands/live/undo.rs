@@ -28,6 +28,14 @@ pub async fn run(args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 pub async fn act(home: &Home, args: &UndoArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     for _ in 0..ATTEMPTS {
         let set = home.set(&args.set.name).await?;
+        if let Some(maker) = set.maker() {
+            bail!(
+                "{name} is made from the {maker}, which would put its own templates back: change that, for instance \
+                 with `kubectl apply -f` of its earlier manifest. `lockstep history {name}` shows what was in it, \
+                 `lockstep abort {name}` takes a rollout back that is under way",
+                name = set.name
+            );
+        }
         let now = StoredSet::of(&set.parse(&Scales::default())?.set);
         let revisions = home.revisions(&set).await?;
         let wished = now.revision().to_string();

@@ -31,7 +31,11 @@ pub fn sets(args: &UpArgs) -> Result<Vec<Value>> {
 }
 
 fn object(manifest: &Manifest, namespace: Option<&str>, speed: u32) -> Result<Value> {
-    let read = lockstep_api::yaml_to_json(&manifest.text).ok();
+    // What was made from another project's object goes as what it became.
+    let read = match manifest.theirs {
+        Some(_) => serde_json::to_value(&*manifest.set).ok(),
+        None => lockstep_api::yaml_to_json(&manifest.text).ok(),
+    };
     let mut object = read.with_context(|| format!("{} cannot be read again", manifest.file))?;
     let place = &mut object["metadata"]["namespace"];
     match namespace {

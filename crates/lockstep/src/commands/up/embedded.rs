@@ -1,5 +1,6 @@
 //! A cluster of our own: the embedded one, with nodes that a kubelet stand-in plays, and admission in this process.
 
+use std::future::ready;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,12 +12,13 @@ use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
-use lockstep_operator::admission::{Desk, Limits};
+use lockstep_operator::admission::{Desk, Limits, convert};
 use lockstep_operator::clock::Clock;
+use lockstep_operator::dialects::Dialects;
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::data::Data;
-use lockstep_sandbox::cluster::{Cluster, Setup};
-use lockstep_sandbox::cluster::{Handler, Webhooks};
+use lockstep_sandbox::cluster::{Carried, Cluster, Setup, Webhooks};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::cluster::{NodeSwitch, Running, StartOptions};
@@ -40,12 +42,13 @@ impl lockstep_kubelet::Clock for ClusterClock {
 pub async fn start(options: &StartOptions) -> Result<Running> {
     let data = options.data.as_deref().map(Data::read).transpose()?.flatten();
     let webhooks = Arc::new(Webhooks::default());
-    webhooks.answer(VALIDATOR, validator());
-    let cluster = Cluster::start(Setup { data, caller: webhooks, ..Setup::now() });
+    let caller = Arc::<Webhooks>::clone(&webhooks);
+    let cluster = Cluster::start(Setup { data, caller, ..Setup::now() });
     let listening = cluster.listen(options.port.unwrap_or(0)).await?;
     let kubeconfig = Kubeconfig::write(&listening.access.kubeconfig("lockstep"))?;
     let path = kubeconfig.file();
     let client = Client::new(cluster.service(), "default");
+    answer(&webhooks, &client);
     let group = NodeGroup::new("node", options.nodes);
     let gpus = options.gpus.to_string();
     let group = if options.gpus > 0 { group.with_capacity("nvidia.com/gpu", &gpus) } else { group };
@@ -76,17 +79,31 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
     })
 }
 
-/// Checks sets as the webhook of an installed operator does.
-fn validator() -> Handler {
-    let desk = Desk::new(Metrics::new(), Limits::default());
-    Arc::new(move |review| {
+/// Checks what is applied, and converts it, as the webhooks of an installed operator do.
+fn answer(webhooks: &Webhooks, client: &Client) {
+    let dialects = Dialects(lockstep_dialects::ALL.to_vec());
+    let desk = Desk::new(Metrics::new(), Limits::default(), Some((client.clone(), dialects.clone())));
+    let validator = move |review: Value| -> Carried<'static> {
         let desk = desk.clone();
         Box::pin(async move {
             let body = serde_json::to_vec(&review).map_err(|error| error.to_string())?;
             let answer = desk.review(&body).await?;
             serde_json::to_value(answer).map_err(|error| error.to_string())
         })
-    })
+    };
+    webhooks.answer(VALIDATOR, Arc::new(validator));
+    for kind in dialects.0.iter().flat_map(|dialect| dialect.kinds()).filter(|kind| kind.versions.len() > 1) {
+        let dialects = dialects.clone();
+        let converter =
+            move |review: Value| -> Carried<'static> { Box::pin(ready(converted(&review, &dialects))) };
+        webhooks.answer(&format!("{}.{}", kind.plural, kind.group), Arc::new(converter));
+    }
+}
+
+fn converted(review: &Value, dialects: &Dialects) -> Result<Value, String> {
+    let body = serde_json::to_vec(review).map_err(|error| error.to_string())?;
+    let answer = convert::answer(&body, &dialects.0)?;
+    serde_json::to_value(answer).map_err(|error| error.to_string())
 }
 
 /// Writes down what the cluster holds, again and again.

@@ -31,6 +31,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use lockstep_core::time::Millis;
+use lockstep_operator::dialects::Dialects;
 use lockstep_operator::metrics::Metrics;
 use lockstep_operator::operator::{self, OperatorOptions};
 use lockstep_operator::serve::{Trigger, shutdown};
@@ -88,11 +89,9 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         };
         if !args.is_of_others() {
             serve_kinds(&running.client).await?;
-            // Sets are checked as they would be by an operator that is installed.
+            // What is applied is checked as it would be by an operator that is installed.
             if !args.no_operator {
-                let installation =
-                    Installation { namespace: NAME.to_owned(), image: String::new(), replicas: 1 };
-                demo::apply(&running.client, &[installation.validation()]).await?;
+                demo::apply(&running.client, &[installation().validation()]).await?;
             }
         }
         let operator = (!args.no_operator).then(|| Operator::start(&running));
@@ -226,6 +225,7 @@ impl Operator {
             namespace: running.scope.clone(),
             identity: "lockstep-up".to_owned(),
             clock: running.clock.clone(),
+            dialects: Dialects(lockstep_dialects::ALL.to_vec()),
             ..OperatorOptions::default()
         };
         let operator = operator::run(running.client.clone(), options, Metrics::new(), shutdown);
@@ -253,9 +253,15 @@ impl Operator {
     }
 }
 
-/// Makes a cluster serve our kinds.
+/// What would be installed, as far as this process does not do it itself.
+fn installation() -> Installation {
+    let dialects = Dialects(lockstep_dialects::ALL.to_vec());
+    Installation { namespace: NAME.to_owned(), image: String::new(), replicas: 1, dialects }
+}
+
+/// Makes a cluster serve our kinds, and those of others that we understand.
 async fn serve_kinds(client: &Client) -> Result<()> {
-    let definitions = Installation::definitions();
+    let definitions = installation().all_definitions();
     demo::apply(client, &definitions).await?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in &definitions {

@@ -1,0 +1,266 @@
+//! A PodCliqueSet as a LockstepSet.
+
+use lockstep_api::{
+    Duration, Gang, GangScheduler, LockstepSet, LockstepSetSpec, Member, Metadata, Order, RestartPolicy,
+    RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy, UpdateType,
+};
+use lockstep_core::number::IntOrPercent;
+use lockstep_core::time::Millis;
+use serde_json::{Map, Value, json};
+
+use super::form::{Clique, Form, Given, Part};
+use super::spec::SetStrategyType;
+use super::{children, claims, duration, identity, order, placement};
+use crate::findings::Findings;
+use crate::places::Places;
+use crate::world::World;
+
+const FOUR_HOURS: Duration = Duration(Millis(4 * 3_600_000));
+
+/// The set, and where its user wrote what.
+pub(super) fn set(form: &Form<'_>, world: &World, found: &mut Findings<'_>) -> (LockstepSet, Places) {
+    let mut places = Places::default();
+    for (ours, theirs) in [
+        ("metadata", "metadata"),
+        ("spec.replicas", "spec.replicas"),
+        ("spec.updateStrategy", "spec.updateStrategy.rollingUpdate"),
+        ("spec.gang.terminationDelay", "spec.template.terminationDelay"),
+        ("spec.roles", "spec.template.cliques"),
+        ("spec.identity.subdomain", "metadata.name"),
+    ] {
+        places.put(ours, theirs);
+    }
+    let after = order::starts_after(form, found);
+    let roles = form.parts.iter().enumerate().map(|(i, part)| {
+        let waits_for = after[i].iter().map(|other| form.parts[*other].name.to_owned()).collect();
+        role(form, (i, part), waits_for, world, &mut places, found)
+    });
+    let roles: Vec<Role> = roles.collect();
+    let spec = LockstepSetSpec {
+        replicas: form.spec.replicas,
+        update_strategy: strategy(form),
+        coordination: Vec::new(),
+        roles,
+        gang: Gang { scheduler: scheduler(form, world), termination_delay: Some(termination(form, found)) },
+        on_failure: lockstep_api::OnFailure::Hold,
+        progress_deadline_seconds: deadline(form, found),
+        revision_history_limit: 10,
+        paused: false,
+        identity: Some(identity::of_set()),
+    };
+    let set = LockstepSet {
+        api_version: lockstep_api::API_VERSION.to_owned(),
+        kind: lockstep_api::KIND.to_owned(),
+        metadata: Metadata {
+            name: form.name.to_owned(),
+            namespace: Some(form.namespace.to_owned()).filter(|it| !it.is_empty()),
+            ..Metadata::default()
+        },
+        spec,
+        status: None,
+    };
+    (set, places)
+}
+
+/// Groups move one at a time, from the lowest; only those that are recreated ask how many.
+fn strategy(form: &Form<'_>) -> UpdateStrategy {
+    let limits =
+        form.spec.update_strategy.as_ref().and_then(|it| it.rolling_update.clone()).unwrap_or_default();
+    let kind = match form.strategy() {
+        SetStrategyType::ReplicaRecreate => UpdateType::GroupRecreate,
+        SetStrategyType::OnDelete => UpdateType::OnDelete,
+        _ => UpdateType::RollingUpdate,
+    };
+    let one_by_one = UpdateStrategy { kind, order: Order::Ascending, ..UpdateStrategy::default() };
+    if kind != UpdateType::GroupRecreate {
+        return one_by_one;
+    }
+    UpdateStrategy {
+        max_unavailable: limits.max_unavailable.unwrap_or(one_by_one.max_unavailable),
+        max_surge: limits.max_surge.unwrap_or(one_by_one.max_surge),
+        ..one_by_one
+    }
+}
+
+/// Volcano or Grove's own gangs for pods of such a scheduler, Kubernetes' own for all others.
+fn scheduler(form: &Form<'_>, world: &World) -> GangScheduler {
+    let named = |clique: &Clique<'_>| {
+        clique.template.spec.pod_spec["schedulerName"].as_str().unwrap_or_default().to_owned()
+    };
+    let names: Vec<String> = form.cliques().map(|(_, clique)| named(clique)).collect();
+    let own = |name: &String| !["", "default-scheduler", "volcano"].contains(&name.as_str());
+    if world.served.volcano && names.iter().all(|name| name == "volcano") {
+        GangScheduler::Volcano
+    } else if world.served.pod_gangs && names.iter().all(own) {
+        GangScheduler::PodGang
+    } else if world.served.pod_groups {
+        GangScheduler::PodGroup
+    } else {
+        GangScheduler::None
+    }
+}
+
+fn termination(form: &Form<'_>, found: &mut Findings<'_>) -> Duration {
+    let Some(text) = &form.spec.template.termination_delay else { return FOUR_HOURS };
+    duration::read(text).unwrap_or_else(|| {
+        found.error("spec.template.terminationDelay", duration::EXPECTED);
+        FOUR_HOURS
+    })
+}
+
+/// The longest deadline that a part asks for: a set has one.
+fn deadline(form: &Form<'_>, found: &mut Findings<'_>) -> u32 {
+    let mut longest: Option<u32> = None;
+    let mut given = form.parts.iter().filter_map(|part| part.limits.deadline.as_ref()).peekable();
+    let several = form.parts.len() > 1 && given.peek().is_some();
+    for (text, at) in given {
+        let Some(Duration(Millis(millis))) = duration::read(text) else {
+            found.error(at.clone(), duration::EXPECTED);
+            continue;
+        };
+        let seconds = u32::try_from(millis.div_ceil(1000)).unwrap_or(u32::MAX);
+        longest = longest.max(Some(seconds.max(1)));
+        if several {
+            found.warn(at.clone(), "holds for the whole set; the longest of all is used");
+        }
+    }
+    longest.unwrap_or(600)
+}
+
+fn role(
+    form: &Form<'_>,
+    (i, part): (usize, &Part<'_>),
+    starts_after: Vec<String>,
+    world: &World,
+    places: &mut Places,
+    found: &mut Findings<'_>,
+) -> Role {
+    let replicas = children::wished(form, part, world);
+    let mut templates: Vec<Value> =
+        part.cliques.iter().map(|clique| template(form, part, clique, world, found)).collect();
+    let ours = format!("spec.roles[{i}]");
+    put_places(part, &ours, places);
+    let mut role = Role {
+        name: part.name.to_owned(),
+        replicas,
+        min_available: Some(IntOrPercent::Int(part.min_available.value.min(replicas))),
+        min_ready_seconds: 0,
+        starts_after,
+        update_strategy: role_strategy(form, part),
+        // The kubelet restarts containers; what is too broken goes with its whole replica, after a while.
+        restart_policy: Some(RestartPolicy { kind: Some(RestartType::None), ..RestartPolicy::default() }),
+        template: None,
+        members: Vec::new(),
+        identity: Some(if part.group.is_some() { identity::of_group() } else { identity::of_clique() }),
+    };
+    if part.group.is_none() {
+        role.template = templates.pop();
+        return role;
+    }
+    let all_idle = part.cliques.iter().all(|clique| clique.replicas.value == 0);
+    for (clique, template) in part.cliques.iter().zip(templates) {
+        if clique.replicas.value == 0 && !all_idle {
+            continue;
+        }
+        put_member(clique, &format!("{ours}.members[{}]", role.members.len()), places);
+        role.members.push(member(clique, template));
+    }
+    if all_idle {
+        role.replicas = 0;
+        role.min_available = None;
+    }
+    role
+}
+
+fn member(clique: &Clique<'_>, template: Value) -> Member {
+    let count = clique.replicas.value.max(1);
+    Member {
+        name: clique.template.name.clone(),
+        count,
+        min_available: Some(clique.min_available.value.clamp(1, count)),
+        template,
+        identity: None,
+    }
+}
+
+/// Pods of a clique from the oldest, replicas of a scaling group from the lowest.
+fn role_strategy(form: &Form<'_>, part: &Part<'_>) -> Option<RoleUpdateStrategy> {
+    let rolls = !matches!(form.strategy(), SetStrategyType::ReplicaRecreate | SetStrategyType::OnDelete);
+    let Given { unavailable, surge, .. } = part.limits;
+    rolls.then(|| RoleUpdateStrategy {
+        kind: RoleUpdateType::RollingUpdate,
+        max_unavailable: unavailable.unwrap_or(IntOrPercent::Int(1)),
+        max_surge: surge.unwrap_or(IntOrPercent::Int(0)),
+        partition: IntOrPercent::Int(0),
+        order: if part.group.is_some() { Order::Ascending } else { Order::OldestFirst },
+    })
+}
+
+/// The pod template of a clique.
+fn template(
+    form: &Form<'_>,
+    part: &Part<'_>,
+    clique: &Clique<'_>,
+    world: &World,
+    found: &mut Findings<'_>,
+) -> Value {
+    let mut spec = clique.template.spec.pod_spec.clone();
+    let class = form.spec.template.priority_class_name.as_deref().filter(|it| !it.is_empty());
+    if let (Some(class), Some(fields)) = (class, spec.as_object_mut()) {
+        fields.entry("priorityClassName").or_insert_with(|| json!(class));
+    }
+    own_environment(&mut spec, &format!("{}.spec.podSpec", clique.at), found);
+    placement::place(form, part, clique, world, &mut spec);
+    claims::share(form, part, clique, &mut spec);
+    let mut metadata = Map::new();
+    for (field, given) in [("labels", &clique.template.labels), ("annotations", &clique.template.annotations)]
+    {
+        if !given.is_empty() {
+            metadata.insert(field.to_owned(), json!(given));
+        }
+    }
+    if metadata.is_empty() { json!({"spec": spec}) } else { json!({"metadata": metadata, "spec": spec}) }
+}
+
+/// Containers cannot have other values for our variables.
+fn own_environment(spec: &mut Value, at: &str, found: &mut Findings<'_>) {
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for (i, container) in containers.into_iter().flatten().enumerate() {
+            let Some(env) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
+            let reserved = |variable: &Value| {
+                variable["name"].as_str().is_some_and(|it| identity::RESERVED.contains(&it))
+            };
+            for (k, _) in env.iter().enumerate().filter(|(_, variable)| reserved(variable)) {
+                found.warn(
+                    format!("{at}.{list}[{i}].env[{k}].name"),
+                    "has no effect: every container gets it from us",
+                );
+            }
+            env.retain(|variable| !reserved(variable));
+        }
+    }
+}
+
+fn put_places(part: &Part<'_>, ours: &str, places: &mut Places) {
+    places.put(ours, part.at.as_str());
+    places.put(format!("{ours}.replicas"), part.replicas.at.as_str());
+    places.put(format!("{ours}.minAvailable"), part.min_available.at.as_str());
+    places.put(format!("{ours}.updateStrategy"), part.limits.at.as_str());
+    for field in ["hostname", "podName"] {
+        places.put(format!("{ours}.identity.{field}"), format!("{}.name", part.at));
+    }
+    if let (None, [clique]) = (part.group, part.cliques.as_slice()) {
+        places.put(format!("{ours}.startsAfter"), format!("{}.spec.startsAfter", clique.at));
+        places.put(format!("{ours}.template.spec"), format!("{}.spec.podSpec", clique.at));
+        places.put(format!("{ours}.template.metadata"), clique.at.as_str());
+    }
+}
+
+fn put_member(clique: &Clique<'_>, ours: &str, places: &mut Places) {
+    places.put(ours, clique.at.as_str());
+    places.put(format!("{ours}.count"), clique.replicas.at.as_str());
+    places.put(format!("{ours}.minAvailable"), clique.min_available.at.as_str());
+    places.put(format!("{ours}.template.spec"), format!("{}.spec.podSpec", clique.at));
+    places.put(format!("{ours}.template.metadata"), clique.at.as_str());
+}

@@ -1,0 +1,113 @@
+//! Start orders of cliques, as start orders of roles.
+
+use std::collections::BTreeSet;
+
+use super::form::Form;
+use super::spec::StartupType;
+use crate::findings::Findings;
+
+/// A clique that starts after another, and where it is said.
+struct After {
+    clique: String,
+    other: String,
+    at: String,
+}
+
+/// For each part, which parts it starts after.
+pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<Vec<usize>> {
+    let said = match form.startup() {
+        StartupType::AnyOrder => {
+            unused(form, found);
+            Vec::new()
+        }
+        StartupType::InOrder => {
+            unused(form, found);
+            listed(form)
+        }
+        StartupType::Explicit => explicit(form, found),
+    };
+    let mut order: Vec<Vec<usize>> = vec![Vec::new(); form.parts.len()];
+    for After { clique, other, at } in said {
+        let (Some(this), Some(that)) = (form.part_of(&clique), form.part_of(&other)) else { continue };
+        let name = form.parts[this].name;
+        if this == that {
+            let message = format!(
+                "{clique} and {other} start together: inside a replica of scaling group {name} there is no order"
+            );
+            found.warn(at, message);
+        } else if reaches(&order, that, this) {
+            let other = form.parts[that].name;
+            let message = format!("has no effect: {other} waits for {name} already, and starts as a whole");
+            found.warn(at, message);
+        } else if !order[this].contains(&that) {
+            order[this].push(that);
+        }
+    }
+    order
+}
+
+/// Whether `from` waits for `to`, directly or not.
+fn reaches(order: &[Vec<usize>], from: usize, to: usize) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(part) = open.pop() {
+        if part == to {
+            return true;
+        }
+        if seen.insert(part) {
+            open.extend(&order[part]);
+        }
+    }
+    false
+}
+
+fn unused(form: &Form<'_>, found: &mut Findings<'_>) {
+    for (_, clique) in form.cliques().filter(|(_, clique)| !clique.template.spec.starts_after.is_empty()) {
+        found.warn(
+            format!("{}.spec.startsAfter", clique.at),
+            "has no effect without cliqueStartupType: CliqueStartupTypeExplicit",
+        );
+    }
+}
+
+/// Each clique after the one before it.
+fn listed(form: &Form<'_>) -> Vec<After> {
+    let names: Vec<&str> = form.spec.template.cliques.iter().map(|clique| clique.name.as_str()).collect();
+    let after = |pair: &[&str]| After {
+        clique: pair[1].to_owned(),
+        other: pair[0].to_owned(),
+        at: "spec.template.cliqueStartupType".to_owned(),
+    };
+    names.windows(2).map(after).collect()
+}
+
+/// What each clique says itself: every name known, none twice, and no circle.
+fn explicit(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<After> {
+    let cliques = &form.spec.template.cliques;
+    let mut said = Vec::new();
+    let mut order: Vec<Vec<usize>> = vec![Vec::new(); cliques.len()];
+    for (i, clique) in cliques.iter().enumerate() {
+        for (k, other) in clique.spec.starts_after.iter().enumerate() {
+            let at = format!("spec.template.cliques[{i}].spec.startsAfter[{k}]");
+            let Some(that) = cliques.iter().position(|it| it.name == *other) else {
+                let names: Vec<&str> = cliques.iter().map(|it| it.name.as_str()).collect();
+                found.error(at, format!("no such clique; the cliques are {}", names.join(", ")));
+                continue;
+            };
+            if that == i {
+                found.error(at, "a clique cannot start after itself");
+            } else if order[i].contains(&that) {
+                found.error(at, "listed twice");
+            } else if reaches(&order, that, i) {
+                found.error(
+                    at,
+                    format!("a circle that could never start: {other} starts after {}", clique.name),
+                );
+            } else {
+                order[i].push(that);
+                said.push(After { clique: clique.name.clone(), other: other.clone(), at });
+            }
+        }
+    }
+    said
+}

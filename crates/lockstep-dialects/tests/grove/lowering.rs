@@ -1,0 +1,212 @@
+//! What becomes of whole manifests.
+
+use lockstep_api::{GangScheduler, RestartType, UpdateType};
+use lockstep_core::number::IntOrPercent::Int;
+use lockstep_dialects::{Served, World};
+use serde_json::{Value, json};
+
+use crate::support::{lower, lower_in, object, yaml};
+
+fn documents(text: &str) -> (Value, World) {
+    let mut all: Vec<Value> = text.split("\n---\n").map(yaml).collect();
+    let set = all.remove(0);
+    (set, World { objects: all, served: Served::default() })
+}
+
+#[test]
+fn every_manifest_is_accepted_and_rolls() {
+    for text in [
+        include_str!("../manifests/grove/leader-worker.yaml"),
+        include_str!("../manifests/grove/everything.yaml"),
+        include_str!("../manifests/grove/in-order.yaml"),
+    ] {
+        let (set, world) = documents(text);
+        let lowered = lower_in(&set, &world);
+        assert_eq!(lowered.prove(None).problem(), None);
+    }
+}
+
+#[test]
+fn leader_and_workers() {
+    let set = lower(&yaml(include_str!("../manifests/grove/leader-worker.yaml"))).set;
+    assert_eq!(set.metadata.namespace.as_deref(), Some("ml"));
+    assert_eq!(set.spec.gang.termination_delay.map(|it| it.to_string()).as_deref(), Some("4h"));
+    let [frontend, model] = set.spec.roles.as_slice() else { panic!("two roles") };
+    assert_eq!((frontend.replicas, frontend.min_available), (2, Some(Int(1))));
+    let template = frontend.template.as_ref().expect("a template");
+    assert_eq!(
+        template["metadata"],
+        json!({"labels": {"tier": "edge", "app.kubernetes.io/name": "mine"}, "annotations": {"note": "front"}})
+    );
+    assert_eq!(template["spec"]["priorityClassName"], "serving");
+    assert_eq!(template["spec"]["schedulerName"], "kai-scheduler");
+    let members: Vec<_> =
+        model.members.iter().map(|it| (it.name.as_str(), it.count, it.min_available)).collect();
+    assert_eq!(members, [("leader", 1, Some(1)), ("worker", 2, Some(1))]);
+    assert_eq!(model.members[1].template["spec"]["priorityClassName"], "batch");
+    // Containers are the kubelet's business; there is only gang termination.
+    assert!(set.spec.roles.iter().all(|role| role.restart_type() == RestartType::None));
+}
+
+#[test]
+fn defaults() {
+    let set = lower(&object("template:\n  cliques: [{name: a, spec: {podSpec: $P}}]")).set;
+    assert_eq!((set.spec.replicas, set.spec.update_strategy.kind), (0, UpdateType::RollingUpdate));
+    assert_eq!(set.spec.gang.termination_delay.map(|it| it.to_string()).as_deref(), Some("4h"));
+    assert_eq!((set.spec.roles[0].replicas, set.spec.roles[0].min_available), (1, Some(Int(1))));
+}
+
+#[test]
+fn start_order() {
+    let set = lower(&yaml(include_str!("../manifests/grove/in-order.yaml"))).set;
+    let order: Vec<_> =
+        set.spec.roles.iter().map(|role| (role.name.as_str(), role.starts_after.clone())).collect();
+    assert_eq!(order, [("pc-a", vec![]), ("sg-x", vec!["pc-a".to_owned()])]);
+}
+
+#[test]
+fn topology() {
+    let (set, world) = documents(include_str!("../manifests/grove/everything.yaml"));
+    let lowered = lower_in(&set, &world);
+    let leader = &lowered.set.spec.roles[1].members[0];
+    let term = |keys: Value, key: &str| {
+        json!({
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/part-of": "all"}},
+            "matchLabelKeys": keys,
+            "topologyKey": key,
+        })
+    };
+    let replica = json!(["grove.io/podcliqueset-replica-index"]);
+    assert_eq!(
+        leader.template["spec"]["affinity"]["podAffinity"],
+        json!({
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                term(replica.clone(), "topology.kubernetes.io/zone"),
+                term(
+                    json!(["grove.io/podcliquescalinggroup", "grove.io/podcliquescalinggroup-replica-index"]),
+                    "example.com/rack"
+                ),
+                term(json!(["grove.io/podclique"]), "kubernetes.io/hostname"),
+            ],
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "podAffinityTerm": term(replica, "example.com/rack")},
+            ],
+        })
+    );
+    let unknown = lower(&set);
+    let said: Vec<String> = unknown.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said.iter().filter(|it| it.contains("ClusterTopologyBinding racks")).count(), 3, "{said:#?}");
+}
+
+/// A level may name the topology for those below it, and nothing else.
+#[test]
+fn a_topology_is_inherited() {
+    let set = object(
+        "replicas: 1\ntemplate:\n  topologyConstraint: {topologyName: b}\n  cliques: [{name: a, topologyConstraint: {packDomain: host}, spec: {podSpec: $P}}]",
+    );
+    let topology = |kind: &str, name: &str, key: &str| json!({"apiVersion": "grove.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": {"levels": [{"domain": "host", "key": key}]}});
+    let objects =
+        vec![topology("ClusterTopologyBinding", "a", "one"), topology("ClusterTopology", "b", "two")];
+    let lowered = lower_in(&set, &World { objects, ..World::default() });
+    assert_eq!(lowered.warnings, []);
+    let template = lowered.set.spec.roles[0].template.as_ref().expect("a template");
+    let terms =
+        &template["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    assert_eq!((terms.as_array().map(Vec::len), &terms[0]["topologyKey"]), (Some(1), &json!("two")));
+}
+
+#[test]
+fn claims_of_the_whole_set() {
+    let (set, world) = documents(include_str!("../manifests/grove/everything.yaml"));
+    let lowered = lower_in(&set, &world);
+    let spec = |role: usize| -> Value {
+        let role = &lowered.set.spec.roles[role];
+        role.parts()[0].template["spec"].clone()
+    };
+    for role in [0, 1] {
+        assert_eq!(
+            spec(role)["resourceClaims"],
+            json!([{"name": "all-all-gpus", "resourceClaimName": "all-all-gpus"}])
+        );
+        assert_eq!(spec(role)["containers"][0]["resources"]["claims"], json!([{"name": "all-all-gpus"}]));
+    }
+    assert_eq!(spec(2)["resourceClaims"], Value::Null);
+    let claim = lowered.beside.iter().find(|it| it["kind"] == "ResourceClaim").expect("a claim");
+    assert_eq!(
+        (&claim["metadata"]["name"], &claim["metadata"]["labels"]["team"]),
+        (&json!("all-all-gpus"), &json!("ml"))
+    );
+    assert_eq!(claim["spec"]["devices"]["requests"][0]["name"], "gpu");
+}
+
+#[test]
+fn who_schedules_gangs() {
+    let set = |scheduler: &str| {
+        object(&format!(
+            "replicas: 1\ntemplate:\n  cliques: [{{name: a, spec: {{podSpec: {{schedulerName: {scheduler}, containers: [{{name: a, image: a}}]}}}}}}]"
+        ))
+    };
+    let all = Served { pod_groups: true, volcano: true, pod_gangs: true };
+    let rows = [
+        ("''", Served::default(), GangScheduler::None),
+        ("''", all, GangScheduler::PodGroup),
+        ("default-scheduler", all, GangScheduler::PodGroup),
+        ("kai-scheduler", all, GangScheduler::PodGang),
+        ("kai-scheduler", Served { pod_gangs: false, ..all }, GangScheduler::PodGroup),
+        ("volcano", all, GangScheduler::Volcano),
+        ("volcano", Served { volcano: false, ..all }, GangScheduler::PodGroup),
+    ];
+    for (name, served, expected) in rows {
+        let world = World { objects: Vec::new(), served };
+        assert_eq!(lower_in(&set(name), &world).set.spec.gang.scheduler, expected, "{name} {served:?}");
+    }
+}
+
+/// What an API server asks of a schema: one type everywhere, and no defaults that nobody wrote.
+fn structural(schema: &Value, at: &str) {
+    let one_type = schema["type"].is_string() || schema["x-kubernetes-int-or-string"] == true;
+    assert!(one_type && schema["default"].is_null(), "{at}: {schema}");
+    for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+        structural(below, &format!("{at}.{name}"));
+    }
+    for list in ["items", "additionalProperties"] {
+        if schema[list].is_object() {
+            structural(&schema[list], &format!("{at}[]"));
+        }
+    }
+}
+
+#[test]
+fn definitions() {
+    let definitions = crate::support::grove().definitions();
+    let names: Vec<&str> = definitions.iter().filter_map(|it| it["metadata"]["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "podcliquesets.grove.io",
+            "podcliques.grove.io",
+            "podcliquescalinggroups.grove.io",
+            "clustertopologybindings.grove.io",
+            "clustertopologies.grove.io"
+        ]
+    );
+    for definition in &definitions {
+        let version = &definition["spec"]["versions"][0];
+        structural(&version["schema"]["openAPIV3Schema"]["properties"]["spec"], "spec");
+    }
+    let scale = &definitions[0]["spec"]["versions"][0]["subresources"]["scale"];
+    assert_eq!(scale["labelSelectorPath"], ".status.hpaPodSelector");
+}
+
+/// Thousands of replicas, each with its handles, are lowered in a moment.
+#[test]
+fn large_sets() {
+    let set = object(
+        "replicas: 2500\ntemplate:\n  cliques: [{name: a, spec: {podSpec: $P}}, {name: b, spec: {podSpec: $P}}]\n  podCliqueScalingGroups: [{name: sg, cliqueNames: [a]}]",
+    );
+    let first = lower(&set);
+    let world = World { objects: first.beside.clone(), ..World::default() };
+    let begun = std::time::Instant::now();
+    assert_eq!(lower_in(&set, &world), first);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}

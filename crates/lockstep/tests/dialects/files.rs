@@ -1,0 +1,76 @@
+//! Manifests of other projects on the command line, without a cluster.
+
+use lockstep_api::{parse, yaml_to_json};
+
+use crate::common::{Ran, with_stdin};
+
+const SERVING: &str = "\
+apiVersion: workload.serving.volcano.sh/v1alpha1
+kind: ModelServing
+metadata: {name: llama}
+spec:
+  replicas: 2
+  template:
+    roles:
+    - name: prefill
+      replicas: 2
+      entryTemplate: {spec: {containers: [{name: main, image: 'vllm:1'}]}}
+";
+
+fn ran(args: &[&str], stdin: &str) -> Ran {
+    with_stdin(args, stdin)
+}
+
+#[test]
+fn what_it_becomes_is_a_set_that_can_be_applied() {
+    let Ran { code, out, err } = ran(&["convert", "-f", "-"], SERVING);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let set = parse(&out).expect("a set").set;
+    assert_eq!((set.metadata.name.as_str(), set.spec.replicas), ("llama", 2));
+    let refused = ran(&["convert", "-f", "-"], &out);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("holds a LockstepSet: there is nothing to convert"), "{}", refused.err);
+}
+
+#[test]
+fn several_objects_of_a_file_become_several_sets_and_what_stands_beside_them() {
+    let group = "\
+apiVersion: workloads.x-k8s.io/v1alpha2
+kind: RoleBasedGroup
+metadata: {name: group}
+spec:
+  roles:
+  - name: decode
+    replicas: 1
+    standalonePattern: {template: {spec: {containers: [{name: main, image: 'vllm:1'}]}}}
+";
+    let Ran { code, out, err } = ran(&["convert", "--all", "-f", "-"], &format!("{SERVING}---\n{group}"));
+    assert_eq!(code, 0, "{err}");
+    let kinds: Vec<String> = out
+        .split("---\n")
+        .map(|text| yaml_to_json(text).expect("YAML")["kind"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "LockstepSet").count(), 2, "{kinds:?}");
+    assert!(kinds.contains(&"ConfigMap".to_owned()), "{kinds:?}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let bad = SERVING.replace("replicas: 2\n      entry", "replicas: -2\n      entry");
+    let lint = ran(&["lint", "-f", "-"], &bad);
+    assert_eq!(lint.code, 1, "{}", lint.out);
+    assert!(lint.out.contains("stdin:9: error: spec.template.roles[0].replicas"), "{}", lint.out);
+    let plan = ran(&["plan", "--to", "-"], &bad);
+    assert_eq!(plan.code, 1);
+    assert!(plan.err.contains("stdin:9: error: spec.template.roles[0].replicas"), "{}", plan.err);
+    assert_eq!(ran(&["lint", "-f", "-"], SERVING).code, 0);
+}
+
+#[test]
+fn they_are_planned_and_simulated_as_they_are() {
+    let plan = ran(&["plan", "--to", "-", "-o", "json"], SERVING);
+    assert_eq!(plan.code, 0, "{}", plan.err);
+    let simulated = ran(&["simulate", "--to", "-", "--runs", "3"], SERVING);
+    assert_eq!(simulated.code, 0, "{}", simulated.err);
+    assert!(simulated.out.contains("all kept"), "{}", simulated.out);
+}
