@@ -45,8 +45,14 @@ impl Lowered {
                 Ok(Self { set, beside, warnings: found.close()?, places })
             }
             Err(problems) => {
+                // A name that is wrong makes everything wrong that is made from it; once is enough.
+                let mut said: Vec<String> = Vec::new();
                 for problem in worth_saying(problems) {
-                    found.also(places.translate(&problem));
+                    let translated = places.translate(&problem);
+                    if !places.is_folded(&problem.path) || !said.contains(&translated.path) {
+                        said.push(translated.path.clone());
+                        found.also(translated);
+                    }
                 }
                 Err(found.close().err().unwrap_or_default())
             }

@@ -19,15 +19,15 @@ pub(crate) struct Made<'a> {
     pub lowered: &'a role::Lowered,
 }
 
-/// Everything.
-pub(crate) fn all(group: &Group, roles: &[Made<'_>]) -> Vec<Value> {
+/// Everything, for so many groups.
+pub(crate) fn all(group: &Group, groups: u32, roles: &[Made<'_>]) -> Vec<Value> {
     let mut objects = Vec::new();
     if roles.iter().any(|made| made.workload != Workload::Stateless) {
-        objects.push(config_map(group, roles));
+        objects.push(config_map(group, groups, roles));
     }
     for made in roles {
-        objects.extend(adapter(group, made));
-        for g in 0..group.replicas {
+        objects.extend(made.lowered.adapters.iter().map(|name| adapter(group, made, name)));
+        for g in 0..groups {
             objects.extend(service(group, made, g));
         }
     }
@@ -52,8 +52,7 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// One file for each group: `config.yaml`, or in a set the file of the group's name.
-fn config_map(group: &Group, roles: &[Made<'_>]) -> Value {
-    let groups = if group.names.of_set { group.replicas } else { 1 };
+fn config_map(group: &Group, groups: u32, roles: &[Made<'_>]) -> Value {
     let mut data = BTreeMap::new();
     for g in 0..groups {
         let name = group_name(group, g);
@@ -115,21 +114,26 @@ fn ports(role: &RoleSpec) -> BTreeMap<String, Value> {
     role.service_ports.iter().flatten().map(named).collect()
 }
 
-/// The handle of a role for autoscalers.
-fn adapter(group: &Group, made: &Made<'_>) -> Option<Value> {
-    let wished = made.role.scaling_adapter.as_ref().filter(|it| it.enable == Some(true))?;
-    let name = format!("{}-{}", group.name, made.role.name);
-    let mut all = wished.labels.clone().unwrap_or_default();
+/// The name of the handle that we make for a role.
+pub(crate) fn adapter_name(group: &Group, role: &RoleSpec) -> String {
+    format!("{}-{}", group.name, role.name)
+}
+
+/// The handle of a role for autoscalers. One that somebody else made gets its number too: an autoscaler does nothing
+/// about a handle without one.
+fn adapter(group: &Group, made: &Made<'_>, name: &str) -> Value {
+    let wished = made.role.scaling_adapter.clone().unwrap_or_default();
+    let mut all = wished.labels.unwrap_or_default();
     all.extend(labels(&[("group-name", &group.name), ("role-name", &made.role.name)]));
-    Some(json!({
+    json!({
         "apiVersion": kinds::ADAPTER.api_version(),
         "kind": kinds::ADAPTER.kind,
-        "metadata": metadata(group, &name, &all),
+        "metadata": metadata(group, name, &all),
         "spec": {
             "scaleTargetRef": {"name": group.name, "role": made.role.name},
             "replicas": made.replicas,
         },
-    }))
+    })
 }
 
 /// The role's service, where it is not the plain one that every set has: it is for leaders only, has ports, or pods

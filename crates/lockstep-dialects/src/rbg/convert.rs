@@ -3,6 +3,8 @@
 //! What has a place in both moves there. What only v1alpha2 can say is kept in an annotation of the v1alpha1 object,
 //! role by role, and put back on the way home. v1alpha2 has a place for everything v1alpha1 says.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 /// Holds what v1alpha1 has no words for.
@@ -28,6 +30,15 @@ pub fn convert(object: &Value, to_version: &str) -> Value {
         _ => {}
     }
     out
+}
+
+/// An object with everything in its place, also if it was read in the older version.
+pub(crate) fn whole(object: &Value) -> Cow<'_, Value> {
+    if object["metadata"]["annotations"][KEPT].is_string() {
+        Cow::Owned(convert(object, "v1alpha2"))
+    } else {
+        Cow::Borrowed(object)
+    }
 }
 
 type Fields = Map<String, Value>;
@@ -65,11 +76,17 @@ fn newer(object: &mut Value, change: impl Fn(&mut Fields, &Fields)) {
 
 fn older_set(spec: &mut Fields, kept: &mut Fields) {
     if let Some(Value::Object(mut template)) = spec.remove("groupTemplate") {
-        if let Some(Value::Object(mut inner)) = template.remove("spec") {
-            older_spec(&mut inner, kept);
-            spec.insert("template".to_owned(), Value::Object(inner));
+        let inner = template.remove("spec");
+        let moved = inner.is_some();
+        if let Some(mut inner) = inner {
+            if let Some(inner) = inner.as_object_mut() {
+                older_spec(inner, kept);
+            }
+            spec.insert("template".to_owned(), inner);
         }
-        kept.insert("groupTemplate".to_owned(), Value::Object(template));
+        if !moved || !template.is_empty() {
+            kept.insert("groupTemplate".to_owned(), Value::Object(template));
+        }
     }
     for field in ["rolloutStrategy", "updateStrategy"] {
         if let Some(value) = spec.remove(field) {

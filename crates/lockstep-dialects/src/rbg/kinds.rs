@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use lockstep_api::crd::structural::without_defaults;
 use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::spec::GroupSpec;
 use super::spec::others::{AdapterSpec, GroupSetSpec, PolicySpec, ProfileSpec};
@@ -61,14 +61,34 @@ const AGE: (&str, &str, &str) = ("Age", "date", ".metadata.creationTimestamp");
 
 /// The schema of a RoleBasedGroup's spec.
 pub(crate) fn group_spec() -> Value {
-    static SCHEMA: LazyLock<Value> = LazyLock::new(without_defaults::<GroupSpec>);
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let mut schema = without_defaults::<GroupSpec>();
+        named(&mut schema);
+        schema
+    });
     SCHEMA.clone()
 }
 
 /// The schema of a RoleBasedGroupSet's spec.
 pub(crate) fn group_set_spec() -> Value {
-    static SCHEMA: LazyLock<Value> = LazyLock::new(without_defaults::<GroupSetSpec>);
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let mut schema = without_defaults::<GroupSetSpec>();
+        for place in ["/properties/template", "/properties/groupTemplate/properties/spec"] {
+            schema.pointer_mut(place).into_iter().for_each(named);
+        }
+        schema
+    });
     SCHEMA.clone()
+}
+
+/// Roles and templates are known by their names, also to those who write one of them only.
+fn named(group: &mut Value) {
+    for list in ["/properties/roles", "/properties/roleTemplates"] {
+        if let Some(schema) = group.pointer_mut(list) {
+            schema["x-kubernetes-list-type"] = json!("map");
+            schema["x-kubernetes-list-map-keys"] = json!(["name"]);
+        }
+    }
 }
 
 /// The schema of a CoordinatedPolicy's spec.

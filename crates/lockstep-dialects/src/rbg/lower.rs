@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::beside::{self, Made};
 use super::gang::{self, Wish};
+use super::names::Naming;
 use super::read::{self, Group, number};
 use super::role::{self, Workload};
 use super::rules::{self, Given};
@@ -39,12 +40,17 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
         return Err(found.close().err().unwrap_or_default());
     }
     let mut roles: Vec<(Workload, role::Lowered)> = roles.into_iter().flatten().collect();
+    share_no_name(&group, &roles, &mut found);
     let paused = hold(&mut roles, &given);
     if group.spec.topology_constraint.is_some() {
         let at = format!("{}.topologyConstraint", group.at);
         found.warn(at, "accepted without effect: nobody packs by it");
     }
-    let beside = beside::all(&group, &made(&group, &roles));
+    let update_strategy = group_strategy(&group, &mut places, &mut found);
+    // Groups that are there only while a rollout lasts have addresses, too.
+    let groups =
+        group.replicas.saturating_add(update_strategy.max_surge.ceil_of(group.replicas).min(group.replicas));
+    let beside = beside::all(&group, groups, &made(&group, &roles));
     let longest = roles.iter().map(|(_, it)| it.role.min_ready_seconds).max().unwrap_or(0);
     let set = LockstepSet {
         api_version: API_VERSION.to_owned(),
@@ -52,7 +58,7 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
         metadata: metadata(&group, object),
         spec: LockstepSetSpec {
             replicas: group.replicas,
-            update_strategy: group_strategy(&group, &mut places, &mut found),
+            update_strategy,
             coordination,
             roles: roles.into_iter().map(|(_, it)| it.role).collect(),
             gang: wish.gang,
@@ -60,7 +66,8 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
             progress_deadline_seconds: longest.saturating_add(PATIENCE).min(LONGEST),
             revision_history_limit: 10,
             paused,
-            identity: Some(group.names.of_all()),
+            // Said role by role, so that what is wrong with a name is said where the name stands.
+            identity: None,
         },
         status: None,
     };
@@ -73,7 +80,6 @@ fn places(group: &Group) -> Places {
     places.put("metadata", "metadata");
     places.put("spec", group.at.clone());
     places.put("spec.replicas", "spec.replicas");
-    places.put("spec.identity", "metadata.name");
     places
 }
 
@@ -116,7 +122,7 @@ fn roles(
     group.spec.roles.iter().enumerate().map(lower_one).collect()
 }
 
-/// What an autoscaler wrote holds.
+/// What an autoscaler wrote holds: into an adapter that somebody made for the role, else into ours.
 fn scale(
     group: &Group,
     world: &World,
@@ -134,17 +140,44 @@ fn scale(
         let target = &adapter["spec"]["scaleTargetRef"];
         target["name"] == group.name.as_str() && target["role"] == role.name.as_str()
     };
-    let Some(adapter) = world.of(&kinds::ADAPTER).find(target) else { return };
-    let Some(replicas) = adapter["spec"]["replicas"].as_u64().and_then(|n| u32::try_from(n).ok()) else {
-        return;
-    };
-    let written = role.replicas.unwrap_or(1);
-    if replicas != written && enabled {
-        let name = adapter["metadata"]["name"].as_str().unwrap_or_default();
+    let ours = beside::adapter_name(group, role);
+    let mut adapters: Vec<(&str, Option<u32>)> = world
+        .of(&kinds::ADAPTER)
+        .filter(target)
+        .map(|adapter| {
+            let replicas = adapter["spec"]["replicas"].as_u64().and_then(|n| u32::try_from(n).ok());
+            (adapter["metadata"]["name"].as_str().unwrap_or_default(), replicas)
+        })
+        .collect();
+    adapters.sort_by_key(|(name, _)| (*name == ours, *name));
+    lowered.adapters =
+        adapters.iter().filter(|(name, _)| *name != ours).map(|(name, _)| (*name).to_owned()).collect();
+    if enabled && lowered.adapters.is_empty() {
+        lowered.adapters.push(ours);
+    }
+    let Some((name, replicas)) = adapters.iter().find_map(|(name, n)| Some((*name, (*n)?))) else { return };
+    if replicas != role.replicas.unwrap_or(1) {
         let message = format!("{replicas} is used: RoleBasedGroupScalingAdapter {name} says so");
         found.warn(format!("{at}.replicas"), message);
     }
     lowered.role.replicas = replicas;
+}
+
+/// Pods of `a` with leaders and workers are called `a-0-1`, and so is instance 1 of a role `a-0`.
+fn share_no_name(group: &Group, roles: &[(Workload, role::Lowered)], found: &mut Findings<'_>) {
+    let numbered = |it: &role::Lowered| matches!(it.naming, Naming::Numbered | Naming::LeaderWorkerSet);
+    for (_, long) in roles.iter().filter(|(_, it)| numbered(it)) {
+        for (i, (_, other)) in roles.iter().enumerate() {
+            let rest = other.role.name.strip_prefix(&long.role.name).and_then(|rest| rest.strip_prefix('-'));
+            if rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())) {
+                let message = format!(
+                    "role {} has pods of the same names; call one of them differently",
+                    long.role.name
+                );
+                found.error(format!("{}.roles[{i}].name", group.at), message);
+            }
+        }
+    }
 }
 
 /// A paused role stands still; one that others go along with holds them all.

@@ -41,11 +41,11 @@ impl Dialect for Rbg {
     }
 
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
-        lower::lower(object, world)
+        lower::lower(&convert::whole(object), world)
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
-        raise::raise(object, seen, world)
+        raise::raise(&convert::whole(object), seen, world)
     }
 
     fn raise_alone(&self, object: &Value, readers: &[&Value], now: &str) -> Option<Value> {

@@ -62,7 +62,10 @@ impl Gathered {
         let Some(value) = value else { return };
         let read = match value {
             Value::String(word) => Ok(RestartConfig { kind: Some(word.clone()), ..RestartConfig::default() }),
-            other => RestartConfig::deserialize(other),
+            other => {
+                unknown(other, &at, found);
+                RestartConfig::deserialize(other)
+            }
         };
         match read {
             Ok(read) => self.overlay(read),
@@ -83,5 +86,14 @@ impl Gathered {
         config.kind = over.kind.or(config.kind.take());
         config.base_delay_seconds = over.base_delay_seconds.or(config.base_delay_seconds);
         config.max_delay_seconds = over.max_delay_seconds.or(config.max_delay_seconds);
+    }
+}
+
+/// A word or an object cannot be described to an API server, so what is in the object is checked here.
+fn unknown(value: &Value, at: &str, found: &mut Findings<'_>) {
+    let known = ["type", "baseDelaySeconds", "maxDelaySeconds"];
+    let fields = value.as_object().into_iter().flatten().map(|(name, _)| name);
+    for name in fields.filter(|name| !known.contains(&name.as_str())) {
+        found.error(format!("{at}.{name}"), format!("unknown field; accepted here: {}", known.join(", ")));
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Lowered {
     pub leaders_only: bool,
     /// Whether it says that it is paused.
     pub paused: bool,
+    /// The handles by which autoscalers hold it.
+    pub adapters: Vec<String>,
 }
 
 /// What makes the pods of a role in the original; here it decides about names.
@@ -70,7 +72,7 @@ pub(crate) fn lower(
     places.put(ours, at);
     places.put(format!("{ours}.startsAfter"), format!("{at}.dependencies"));
     places.put(format!("{ours}.updateStrategy"), format!("{at}.rolloutStrategy.rollingUpdate"));
-    places.put(format!("{ours}.identity"), format!("{at}.name"));
+    places.fold(format!("{ours}.identity"), format!("{at}.name"));
     without_effect(role, at, found);
     let (update_strategy, paused) = strategy(role, at, found);
     let made = parts(dressing, ours, places, found);
@@ -86,12 +88,12 @@ pub(crate) fn lower(
         restart_policy,
         template: None,
         members,
-        identity: Some(dressing.group.names.of_role(naming)),
+        identity: Some(dressing.group.names.of_all().narrowed(&dressing.group.names.of_role(naming))),
     };
     if naming == Naming::Standalone {
         lowered.template = lowered.members.pop().map(|member| member.template);
     }
-    Some(Lowered { role: lowered, naming, leaders_only, paused })
+    Some(Lowered { role: lowered, naming, leaders_only, paused, adapters: Vec::new() })
 }
 
 /// Named twice is named once.
@@ -200,7 +202,7 @@ fn pods(dressing: &Dressing<'_>, ours: &str, places: &mut Places, found: &mut Fi
 fn service_is_for_leaders(dressing: &Dressing<'_>, found: &mut Findings<'_>) -> bool {
     let pattern = dressing.role.leader_worker_pattern.as_ref();
     match pattern.and_then(|pattern| pattern.shared_service_selection.as_deref()) {
-        None | Some("LeaderOnly") => pattern.is_some(),
+        None | Some("LeaderOnly") => true,
         Some("All") => false,
         Some(_) => {
             let at = format!("{}.leaderWorkerPattern.sharedServiceSelection", dressing.at);

@@ -15,6 +15,8 @@ use crate::{Findings, World};
 
 const CONFIG: &str = "rbg-cluster-config";
 const GROUP_NAME: &str = "rbg.workloads.x-k8s.io/group-name";
+/// On every pod of every group. A key may not be both selected and matched.
+const ROLE_NAME: &str = "rbg.workloads.x-k8s.io/role-name";
 
 /// Where a role's template comes from.
 pub(crate) struct Source<'a> {
@@ -182,7 +184,7 @@ impl Dressing<'_> {
         let term = |keys: &str| {
             json!({
                 "topologyKey": topology,
-                "labelSelector": {"matchExpressions": [{"key": GROUP_NAME, "operator": "Exists"}]},
+                "labelSelector": {"matchExpressions": [{"key": ROLE_NAME, "operator": "Exists"}]},
                 keys: [GROUP_NAME],
             })
         };

@@ -121,7 +121,7 @@ pub(crate) struct Component {
 
 /// What happens when a pod fails or restarts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct RestartConfig {
     /// None, RecreateRoleInstanceOnPodRestart or RecreateRBGOnPodRestart.
     #[serde(rename = "type", default)]
