@@ -16,7 +16,7 @@ use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 use tokio::time::Instant;
 
-use super::seen::{disrupted, view, why_deleted};
+use super::seen::{Shown, disrupted, view, why_deleted};
 use crate::workload::{Kind, Slots, Workload};
 
 /// How far a controller's view may be behind, in milliseconds, unless told: what the world took less long ago, it
@@ -53,6 +53,8 @@ pub(super) struct Tape {
     pub lag: u64,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
+    /// Instances of which a pod failed or restarted: what is left of them may not show it any more.
+    broken: BTreeSet<Subject>,
     /// Groups that the controller takes down as a whole.
     torn_down: BTreeSet<u32>,
     instances: record::Recorder,
@@ -74,6 +76,7 @@ impl Tape {
             lag: LAG,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
+            broken: BTreeSet::new(),
             torn_down: BTreeSet::new(),
             instances: record::Recorder::default(),
             listing: Vec::new(),
@@ -182,6 +185,12 @@ impl Tape {
         let (gated, was_gated) = (seen.gated, before.map(|pod| pod.gated));
         let first = !self.pods.values().any(|seen| seen.of == place.of);
         let of = place.of;
+        if first {
+            self.broken.remove(&of);
+        }
+        if seen.failed || seen.restarts > 0 {
+            self.broken.insert(of.clone());
+        }
         self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
         if was_gated.is_none() {
             self.torn_down.remove(&of.group);
@@ -230,8 +239,10 @@ impl Tape {
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
         } else {
+            let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
             let torn_down = self.torn_down.contains(&of.group);
-            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied(), torn_down))
+            let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
+            (By::Engine, why_deleted(spec, of, shown))
         };
         let events = &mut self.events;
         let layouts = &self.layouts;
