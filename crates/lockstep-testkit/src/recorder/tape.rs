@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Member, Role, Spec, StrategyKind};
+use lockstep_core::model::{Member, RestartKind, Role, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
@@ -188,11 +188,12 @@ impl Tape {
         if first {
             self.broken.remove(&of);
         }
-        if seen.failed || seen.restarts > 0 {
+        if seen.failed || (seen.restarts > 0 && self.replaces(&of)) {
             self.broken.insert(of.clone());
         }
         self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
-        if was_gated.is_none() {
+        // What comes back as it was only says that not all of it went at once.
+        if was_gated.is_none() && self.targets.get(&of.role) == Some(&place.revision) {
             self.torn_down.remove(&of.group);
         }
         if was_gated.is_none() && first {
@@ -214,16 +215,19 @@ impl Tape {
         self.taken_by_world.remove(uid);
     }
 
+    /// An instance that restarts is replaced, and not left to its kubelet.
+    fn replaces(&self, of: &Subject) -> bool {
+        let role = self.workload.spec().role(&of.role);
+        role.is_some_and(|role| role.restart.kind != RestartKind::None)
+    }
+
     /// Remembers a group that is being torn down: where groups are recreated, and in one that only stood in for
     /// others, nothing that is wished for goes alone, unless it broke.
     fn notice_teardown(&mut self, of: &Subject, uid: &str) {
         let spec = self.workload.spec();
         let wished = spec.role(&of.role).is_some_and(|role| of.instance < role.replicas);
         let as_a_whole = spec.strategy.kind == StrategyKind::GroupRecreate || of.group >= spec.replicas;
-        let goes = self
-            .pods
-            .get(uid)
-            .is_some_and(|seen| seen.pod.terminating && !seen.pod.failed && seen.pod.restarts == 0);
+        let goes = self.pods.get(uid).is_some_and(|seen| seen.pod.terminating) && !self.broken.contains(of);
         if as_a_whole && wished && goes && !self.taken_by_world.contains(uid) {
             self.torn_down.insert(of.group);
         }
