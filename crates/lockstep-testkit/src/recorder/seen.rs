@@ -2,24 +2,27 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 use lockstep_core::model::{Spec, StrategyKind};
-use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::Subject;
 use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 
 use crate::pods::{has_condition, is_ready};
 
-/// A controller does not say why it deletes; what it deleted does, and whether its group is torn down.
-pub(super) fn why_deleted(
-    spec: &Spec,
-    of: &Subject,
-    pods: &[&Pod],
-    target: Option<Revision>,
-    torn_down: bool,
-) -> &'static str {
+/// What is known of an instance that is deleted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    /// It is at its target.
+    pub updated: bool,
+    /// A pod of it failed or restarted.
+    pub broke: bool,
+    /// Its group is taken down as a whole.
+    pub torn_down: bool,
+}
+
+/// A controller does not say why it deletes; what it deleted does.
+pub(super) fn why_deleted(spec: &Spec, of: &Subject, shown: Shown) -> &'static str {
     let Some(role) = spec.role(&of.role) else { return "RoleRemoved" };
-    let broke = pods.iter().any(|pod| pod.failed || pod.restarts > 0);
-    let updated = pods.first().is_some_and(|pod| Some(pod.revision) == target);
+    let Shown { updated, broke, torn_down } = shown;
     let recreates = spec.strategy.kind == StrategyKind::GroupRecreate;
     match () {
         () if of.group >= spec.replicas && (torn_down || of.instance < role.replicas) => "GroupRemoved",

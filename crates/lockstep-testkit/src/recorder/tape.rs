@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Member, Role, Spec, StrategyKind};
+use lockstep_core::model::{Member, RestartKind, Role, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::number::{IntOrPercent, Limits};
 use lockstep_core::revision::Revision;
@@ -16,7 +16,7 @@ use lockstep_core::snapshot::Pod;
 use lockstep_core::time::Time;
 use tokio::time::Instant;
 
-use super::seen::{disrupted, view, why_deleted};
+use super::seen::{Shown, disrupted, view, why_deleted};
 use crate::workload::{Kind, Slots, Workload};
 
 /// How far a controller's view may be behind, in milliseconds, unless told: what the world took less long ago, it
@@ -53,6 +53,8 @@ pub(super) struct Tape {
     pub lag: u64,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
+    /// Instances of which a pod failed or restarted: what is left of them may not show it any more.
+    broken: BTreeSet<Subject>,
     /// Groups that the controller takes down as a whole.
     torn_down: BTreeSet<u32>,
     instances: record::Recorder,
@@ -74,6 +76,7 @@ impl Tape {
             lag: LAG,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
+            broken: BTreeSet::new(),
             torn_down: BTreeSet::new(),
             instances: record::Recorder::default(),
             listing: Vec::new(),
@@ -182,8 +185,15 @@ impl Tape {
         let (gated, was_gated) = (seen.gated, before.map(|pod| pod.gated));
         let first = !self.pods.values().any(|seen| seen.of == place.of);
         let of = place.of;
+        if first {
+            self.broken.remove(&of);
+        }
+        if seen.failed || (seen.restarts > 0 && self.replaces(&of)) {
+            self.broken.insert(of.clone());
+        }
         self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
-        if was_gated.is_none() {
+        // What comes back as it was only says that not all of it went at once.
+        if was_gated.is_none() && self.targets.get(&of.role) == Some(&place.revision) {
             self.torn_down.remove(&of.group);
         }
         if was_gated.is_none() && first {
@@ -205,16 +215,19 @@ impl Tape {
         self.taken_by_world.remove(uid);
     }
 
+    /// An instance that restarts is replaced, and not left to its kubelet.
+    fn replaces(&self, of: &Subject) -> bool {
+        let role = self.workload.spec().role(&of.role);
+        role.is_some_and(|role| role.restart.kind != RestartKind::None)
+    }
+
     /// Remembers a group that is being torn down: where groups are recreated, and in one that only stood in for
     /// others, nothing that is wished for goes alone, unless it broke.
     fn notice_teardown(&mut self, of: &Subject, uid: &str) {
         let spec = self.workload.spec();
         let wished = spec.role(&of.role).is_some_and(|role| of.instance < role.replicas);
         let as_a_whole = spec.strategy.kind == StrategyKind::GroupRecreate || of.group >= spec.replicas;
-        let goes = self
-            .pods
-            .get(uid)
-            .is_some_and(|seen| seen.pod.terminating && !seen.pod.failed && seen.pod.restarts == 0);
+        let goes = self.pods.get(uid).is_some_and(|seen| seen.pod.terminating) && !self.broken.contains(of);
         if as_a_whole && wished && goes && !self.taken_by_world.contains(uid) {
             self.torn_down.insert(of.group);
         }
@@ -230,8 +243,10 @@ impl Tape {
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
         } else {
+            let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
             let torn_down = self.torn_down.contains(&of.group);
-            (By::Engine, why_deleted(spec, of, &pods, self.targets.get(&of.role).copied(), torn_down))
+            let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
+            (By::Engine, why_deleted(spec, of, shown))
         };
         let events = &mut self.events;
         let layouts = &self.layouts;
