@@ -312,10 +312,8 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
         role.replicas = role.replicas.max(before.replicas);
         role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
         role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
-        if new.strategy.kind == StrategyKind::GroupRecreate {
-            // Where groups stand and fall as a whole, their roles' own limits do not count, but what they need does.
-            role.min_available = Some(IntOrPercent::Int(before.needed().min(needed)));
-        }
+        // Groups that stand and fall as a whole, or stand in for others, ask what a role needs, not its limits.
+        role.min_available = Some(IntOrPercent::Int(before.needed().min(needed)));
     }
     both
 }
