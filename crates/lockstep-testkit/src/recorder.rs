@@ -14,6 +14,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::simulate::trace::{End, Event, Subject, What};
+use lockstep_core::snapshot::Pod;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -119,12 +120,14 @@ impl Recorder {
         }
     }
 
-    /// Waits until the loss of these pods, or of their readiness, has been seen.
+    /// Waits until the loss of these pods, or of their readiness, has been seen; or that they restarted, should nobody
+    /// have told of the moment between.
     pub async fn until_struck(&mut self, pods: &[(String, String)], limit: Duration) -> bool {
         let tape = Arc::clone(&self.tape);
         let struck = |_: &u64| {
             let tape = lock(&tape);
-            pods.iter().all(|(uid, _)| tape.pods.get(uid).is_none_or(|seen| !seen.pod.is_ready()))
+            let struck = |pod: &Pod| !pod.is_ready() || pod.restarts > 0;
+            pods.iter().all(|(uid, _)| tape.pods.get(uid).is_none_or(|seen| struck(&seen.pod)))
         };
         tokio::time::timeout(limit, self.news.wait_for(struck)).await.is_ok()
     }

@@ -27,7 +27,7 @@ pub(super) fn why_deleted(spec: &Spec, of: &Subject, shown: Shown) -> &'static s
     match () {
         () if of.group >= spec.replicas && (torn_down || of.instance < role.replicas) => "GroupRemoved",
         // What is too much, or had crashed once, goes down with its group.
-        () if torn_down && !updated => "Recreate",
+        () if torn_down => "Recreate",
         () if of.instance >= role.replicas => "Excess",
         () if broke => "Restart",
         () if recreates => "Recreate",

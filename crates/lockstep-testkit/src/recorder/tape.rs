@@ -300,6 +300,14 @@ impl Tape {
 /// The new wish with whatever either of the two allows.
 fn looser(old: &Spec, new: &Spec) -> Spec {
     let mut both = new.clone();
+    let kept = old.strategy.kept(old.replicas).min(new.strategy.kept(new.replicas));
+    let floor =
+        |spec: &Spec| spec.replicas - spec.strategy.limits(spec.replicas).unavailable.min(spec.replicas);
+    let surge = |spec: &Spec| spec.strategy.limits(spec.replicas).surge;
+    both.replicas = old.replicas.max(new.replicas);
+    both.strategy.partition = IntOrPercent::Int(kept);
+    both.strategy.max_unavailable = IntOrPercent::Int(both.replicas - floor(old).min(floor(new)));
+    both.strategy.max_surge = IntOrPercent::Int(surge(old).max(surge(new)));
     for role in &mut both.roles {
         let Some(before) = old.role(&role.name) else { continue };
         let (was, kept_before) = coordinate::limits(old, before);
@@ -312,8 +320,9 @@ fn looser(old: &Spec, new: &Spec) -> Spec {
         role.replicas = role.replicas.max(before.replicas);
         role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
         role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
-        // Groups that stand and fall as a whole, or stand in for others, ask what a role needs, not its limits.
-        role.min_available = Some(IntOrPercent::Int(before.needed().min(needed)));
+        // Groups that stand and fall as a whole, or stand in for others, ask what a role needs, not its limits. One
+        // that is to have more is short of them at once.
+        role.min_available = Some(IntOrPercent::Int(needed));
     }
     both
 }
