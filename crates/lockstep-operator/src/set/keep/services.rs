@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Service;
 use kube::Error;
 use kube::api::Api;
-use lockstep_api::identity::{Values, default_pod_name, expand};
-use lockstep_api::stored::{Content, StoredSet};
+use lockstep_api::identity::{Identity, Values, default_pod_name, expand};
 use lockstep_api::{Valid, label};
 use lockstep_core::model::{Role, Spec};
 use lockstep_core::number::Limits;
@@ -52,21 +51,16 @@ impl Keeper<'_> {
     }
 }
 
-/// The subdomains that pods of the set have, and which pods each is for.
+/// The subdomains that pods of the set have, and which pods each is for. Looked at with every plan, so that nothing is
+/// copied or hashed for it.
 fn subdomains(set: &Valid, spec: &Spec) -> BTreeMap<String, Selector> {
-    let stored = StoredSet::of(set);
     let mut names = BTreeMap::new();
-    for role in &spec.roles {
-        let content = stored.roles.get(&role.name).and_then(|role| role.content().ok());
-        let Some(content) = content else { continue };
-        for member in &role.members {
-            let template = content.identity_of(member.name.as_str()).subdomain;
-            match template.as_deref() {
+    for (written, role) in set.spec.roles.iter().zip(&spec.roles) {
+        for (k, member) in role.members.iter().enumerate() {
+            let level = Level { set, spec, written, role, member: member.name.as_str() };
+            match level.said(k, |identity| identity.subdomain.as_deref()) {
                 Some("") => {}
-                Some(template) => {
-                    Level { set, spec, role, content: &content, member: member.name.as_str(), template }
-                        .services(&mut names);
-                }
+                Some(template) => level.services(template, &mut names),
                 None => {
                     names.insert(set.metadata.name.clone(), Selector::new());
                 }
@@ -76,23 +70,29 @@ fn subdomains(set: &Valid, spec: &Spec) -> BTreeMap<String, Selector> {
     names
 }
 
-/// A template of subdomains, where it holds.
+/// A member of a role: as it was written, and as it is rolled.
 struct Level<'a> {
     set: &'a Valid,
     spec: &'a Spec,
+    written: &'a lockstep_api::Role,
     role: &'a Role,
-    content: &'a Content,
     member: &'a str,
-    template: &'a str,
 }
 
-impl Level<'_> {
-    /// Whether the template tells these apart.
-    fn by(&self, placeholders: &[&str]) -> bool {
-        placeholders.iter().any(|name| self.template.contains(&format!("{{{name}}}")))
+/// Whether a template tells these apart.
+fn by(template: &str, placeholders: &[&str]) -> bool {
+    placeholders.iter().any(|name| template.contains(&format!("{{{name}}}")))
+}
+
+impl<'a> Level<'a> {
+    /// What the narrowest identity that says something about it says for the `k`th member.
+    fn said(&self, k: usize, about: impl Fn(&'a Identity) -> Option<&'a str>) -> Option<&'a str> {
+        let member = self.written.members.get(k).and_then(|member| member.identity.as_ref());
+        let all = [member, self.written.identity.as_ref(), self.set.spec.identity.as_ref()];
+        all.into_iter().flatten().find_map(about)
     }
 
-    fn services(&self, names: &mut BTreeMap<String, Selector>) {
+    fn services(&self, template: &str, names: &mut BTreeMap<String, Selector>) {
         // What is there only while a rollout lasts is called by its name, too.
         let surge = self.spec.strategy.limits(self.spec.replicas).surge;
         let groups = self.spec.replicas.saturating_add(surge);
@@ -103,16 +103,16 @@ impl Level<'_> {
         )
         .surge;
         let instances = self.role.replicas.saturating_add(surge);
-        for group in 0..if self.by(&["group", "leader"]) { groups } else { 1 } {
-            for instance in 0..if self.by(&["instance", "leader"]) { instances } else { 1 } {
-                let (name, selector) = self.service(group, instance);
+        for group in 0..if by(template, &["group", "leader"]) { groups } else { 1 } {
+            for instance in 0..if by(template, &["instance", "leader"]) { instances } else { 1 } {
+                let (name, selector) = self.service(template, group, instance);
                 names.insert(name, selector);
             }
         }
     }
 
-    fn service(&self, group: u32, instance: u32) -> (String, Selector) {
-        let first = self.content.members.first().map(|member| member.name.as_str()).unwrap_or_default();
+    fn service(&self, template: &str, group: u32, instance: u32) -> (String, Selector) {
+        let first = self.role.members.first().map(|member| member.name.as_str()).unwrap_or_default();
         let mut values = Values {
             set: &self.set.metadata.name,
             group,
@@ -129,10 +129,10 @@ impl Level<'_> {
             uid: "",
             gang: "",
         };
-        let pod_name = self.content.identity_of(first).pod_name;
+        let pod_name = self.said(0, |identity| identity.pod_name.as_deref());
+        let pod_name = pod_name.unwrap_or_else(|| default_pod_name(values.size));
         let of_leader = Values { member: first, ..values };
-        let leader =
-            expand(pod_name.as_deref().unwrap_or_else(|| default_pod_name(self.content.size())), &of_leader);
+        let leader = expand(pod_name, &of_leader);
         values.leader = &leader;
         let mut selector = Selector::new();
         let told = [
@@ -144,11 +144,11 @@ impl Level<'_> {
             (label::POD, &["leader"], "0".to_owned()),
         ];
         for (label, placeholders, value) in told {
-            if self.by(placeholders) {
+            if by(template, placeholders) {
                 selector.insert(label, value);
             }
         }
-        (expand(self.template, &values), selector)
+        (expand(template, &values), selector)
     }
 }
 
