@@ -163,10 +163,7 @@ impl Turn<'_> {
         options: &Options,
     ) -> Step<Gone> {
         let name = target.name.clone().unwrap_or_default();
-        check_preconditions(target, live, options)?;
-        if !options.dry_run {
-            self.check_storable(target, live)?;
-        }
+        self.may_go(target, live, options)?;
         let question = Question {
             target,
             operation: "DELETE",
@@ -181,6 +178,15 @@ impl Turn<'_> {
         self.delete_unasked(target, live, options)
     }
 
+    /// Whether an object is the one that is meant, and can be kept once more until it is gone.
+    fn may_go(&self, target: &Target, live: &Arc<Value>, options: &Options) -> Step<()> {
+        check_preconditions(target, live, options)?;
+        if !options.dry_run {
+            self.check_storable(target, live)?;
+        }
+        Ok(())
+    }
+
     /// Deletes an object, or begins to, without asking webhooks: whoever evicts has asked for that.
     pub(super) fn delete_unasked(
         &mut self,
@@ -189,10 +195,7 @@ impl Turn<'_> {
         options: &Options,
     ) -> Step<Gone> {
         let name = target.name.clone().unwrap_or_default();
-        check_preconditions(target, live, options)?;
-        if !options.dry_run {
-            self.check_storable(target, live)?;
-        }
+        self.may_go(target, live, options)?;
         let is_namespace = &*target.kind.resource == "namespaces";
         let key = self.key(target, &name);
         let grace = grace(target, live, options);
