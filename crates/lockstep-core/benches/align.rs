@@ -15,6 +15,7 @@ const PODS: u32 = 20_000;
 
 fn wish(kind: Kind, split: SplitMode, template: &str) -> Wish {
     Wish {
+        held: Default::default(),
         kind,
         template: TemplateHash(template.to_owned()),
         strategy: RollingStrategy {

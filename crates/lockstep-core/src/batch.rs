@@ -31,7 +31,9 @@ pub fn batch_of(affinity: &Affinity, role: &RoleName, ordinal: u32) -> Option<u3
 pub fn batches(spec: &Spec, role: &RoleName, ordinal: u32) -> Vec<BatchRef> {
     let batch = |(rule, affinity): (&Rule, &Affinity)| {
         let batch = batch_of(affinity, role, ordinal)?;
-        Some(BatchRef { rule: rule.name.clone(), batch, required: batch < full(spec, affinity) })
+        let required = batch < full(spec, affinity);
+        let apart = required && affinity.batch_mode == BatchMode::Parallel;
+        Some(BatchRef { rule: rule.name.clone(), batch, required, apart })
     };
     rules(spec).filter_map(batch).collect()
 }

@@ -48,7 +48,7 @@ pub enum Reason {
     GangNotScheduled,
     /// A batch waits for the one before.
     BatchNotReady,
-    /// A failed instance waits before it is replaced again.
+    /// What failed, or a surge that somebody deleted, waits before it is tried again.
     RestartBackoff,
     /// A group below its minimum would be built anew, but instances still work.
     GangTerminationHeld,

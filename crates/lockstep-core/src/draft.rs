@@ -21,6 +21,9 @@ use crate::unit::Wake;
 /// Blocks beyond this many are not listed: status stays small for any number of pods.
 const MOST_BLOCKS: usize = 64;
 
+/// So many of those that are on their way out are named.
+const MOST_HOLDERS: usize = 3;
+
 /// A plan in the making.
 pub struct Draft<'a> {
     pub(crate) spec: &'a Spec,
@@ -102,6 +105,7 @@ impl<'a> Draft<'a> {
             }
         }
         self.memory.groups.retain(|ordinal, _| self.groups.modes.contains_key(ordinal));
+        self.remember_surge_groups();
         self.remember_sets(seen);
     }
 
@@ -147,6 +151,7 @@ impl<'a> Draft<'a> {
         } else {
             self.memory.reached = None;
         }
+        self.hold_surge_groups();
         self.block_groups();
     }
 
@@ -204,6 +209,34 @@ impl<'a> Draft<'a> {
         budget::remove_all(&mut self.accounts, uids(instance))
     }
 
+    /// Why the outside budgets do not let these pods go, and who has been let go instead.
+    pub(crate) fn say_outside(&self, pods: &[Uid], name: &str) -> String {
+        let refusing = self.accounts.iter().find_map(|account| {
+            let shortage = account.cost_of_removing(pods).shortage?;
+            Some((account, shortage))
+        });
+        let Some((account, shortage)) = refusing else {
+            return format!("an unavailable budget does not allow {name} to go now");
+        };
+        let said = |(pod, by): (&str, &str)| match by {
+            "" => pod.to_owned(),
+            by => format!("{pod} (asked by {by})"),
+        };
+        let holders: Vec<String> = account.holders().take(MOST_HOLDERS).map(said).collect();
+        let more = account.holders().count().saturating_sub(MOST_HOLDERS);
+        match (holders.as_slice(), more) {
+            ([], _) => shortage.to_string(),
+            (holders, 0) => format!("{shortage}; on its way out: {}", holders.join(", ")),
+            (holders, more) => format!("{shortage}; on its way out: {} and {more} more", holders.join(", ")),
+        }
+    }
+
+    fn group_uids(&self, ordinal: u32) -> Vec<Uid> {
+        let group = self.snapshot.groups.iter().find(|group| group.group == ordinal);
+        let instances = group.into_iter().flat_map(|group| &group.roles).flat_map(|role| &role.instances);
+        instances.flat_map(|instance| &instance.pods).map(|pod| pod.uid.clone()).collect()
+    }
+
     /// Notes something that waits; the first of its kind per group and role stays.
     pub(crate) fn block(
         &mut self,
@@ -246,11 +279,10 @@ impl<'a> Draft<'a> {
                 _ if self.spec.paused => {
                     (Reason::Paused, "paused", format!("{name} is not updated while the set is paused"))
                 }
-                Hold::OutsideBudget => (
-                    Reason::UnavailableBudget,
-                    "",
-                    format!("an unavailable budget does not allow {name} to go now"),
-                ),
+                Hold::OutsideBudget => {
+                    let pods = self.group_uids(held.ordinal);
+                    (Reason::UnavailableBudget, "PodUnavailableBudget", self.say_outside(&pods, &name))
+                }
                 Hold::Containment => (
                     Reason::Unproven,
                     "updateStrategy.maxUnavailable",
@@ -260,6 +292,11 @@ impl<'a> Draft<'a> {
                     Reason::SurgeUnschedulable,
                     "updateStrategy.maxSurge",
                     format!("{name} waits for surge group {} to find nodes", other.unwrap_or_default()),
+                ),
+                Hold::SurgeNotReady => (
+                    Reason::NotReadyYet,
+                    "updateStrategy.maxSurge",
+                    format!("{name} waits for surge group {} to be available", other.unwrap_or_default()),
                 ),
                 _ => {
                     let waits = other.map(|o| format!("waits for {o}; ")).unwrap_or_default();

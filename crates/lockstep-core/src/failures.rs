@@ -9,7 +9,7 @@ use crate::model::{Restart, RestartKind, Role};
 use crate::names::Uid;
 use crate::observe::{Seen, layout};
 use crate::plan::{Action, Delete, DeleteWhy, InstanceRef};
-use crate::restart::{self, Due};
+use crate::restart::{self, Due, Recovery};
 use crate::snapshot::{GroupMemory, Instance};
 use crate::unit::{Standing, Unit};
 
@@ -36,6 +36,9 @@ impl Draft<'_> {
                 let layout = layout(self.snapshot, role, instance.pods[0].revision);
                 let kind = self.kind(group.ordinal, role);
                 let failed = kind != RestartKind::None && restart::failed(instance, layout, &mut self.memory);
+                if failed && self.recovers(group.ordinal, role, instance) {
+                    continue;
+                }
                 if failed && kind == RestartKind::Group {
                     self.renew_group(group, role, memory);
                 }
@@ -47,6 +50,25 @@ impl Draft<'_> {
             }
         }
         self.renew(group, mode, units, memory);
+    }
+
+    /// Whether an instance that failed is given time, or has come through by itself.
+    fn recovers(&mut self, group: u32, role: &Role, instance: &Instance) -> bool {
+        match restart::recovery(instance, &role.restart, self.now) {
+            Recovery::None => false,
+            Recovery::Done => {
+                restart::forgive(instance, &mut self.memory);
+                true
+            }
+            Recovery::Until(time) => {
+                self.wake.at(time, self.now);
+                let what = format!("{}/{}-{}", self.group_name(group), role.name, instance.instance);
+                let message = format!("{what} failed and is replaced if it is not ready again in time");
+                let rule = format!("roles[{}].restartPolicy.gracePeriodSeconds", role.name);
+                self.block((Some(group), Some(&role.name)), what, Reason::RestartBackoff, rule, message);
+                true
+            }
+        }
     }
 
     /// While a group is in update a crashing canary must not take the old instances along.

@@ -8,7 +8,7 @@ use crate::coordinate;
 use crate::model::{RestartKind, Role, Spec, StrategyKind};
 use crate::number::Limits;
 use crate::observe::{Aims, Seen, SeenRole, layout};
-use crate::restart;
+use crate::restart::{self, Recovery};
 use crate::roll::{Held, Why};
 use crate::snapshot::{Instance, Memory, Pod, Snapshot};
 use crate::time::Time;
@@ -206,6 +206,7 @@ impl Level<'_> {
                     let layout =
                         instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
                     restart::will_be_replaced(instance, layout, self.memory)
+                        && restart::recovery(instance, &role.restart, self.now) == Recovery::None
                 })
         })
     }

@@ -20,11 +20,13 @@ use crate::{batch, gang, start};
 impl Draft<'_> {
     /// Rolls the roles of one group.
     pub(crate) fn inside(&mut self, group: &Seen<'_>, mode: Mode) {
+        let first = self.actions.len();
         let mut memory = self.begin(group);
         let needs_work = self.facts.get(&group.ordinal).is_some_and(|facts| facts.needs_work);
         let opened = matches!(mode, Mode::Rolling { open: true, .. }) && needs_work;
         memory.opened = opened.then_some(self.aims.set_target);
         if self.is_rebuilt(group, &mut memory) || self.terminate_gang(group, &mut memory) {
+            self.forget_surge_of(group.ordinal);
             self.memory.groups.insert(group.ordinal, memory);
             return;
         }
@@ -37,9 +39,10 @@ impl Draft<'_> {
         let mut rolled = Vec::with_capacity(asks.len());
         for (role, ask) in asks.iter().enumerate() {
             let ask = Roll { ceiling: ceilings[role].1.as_ref().map(|c| c.limit).or(ask.ceiling), ..*ask };
-            let moves = self.roll_role(group, role, &ask, &units[role]);
+            let mut moves = self.roll_role(group, role, &ask, &units[role]);
             let tally = moves.tally;
             self.remember_reached(role, &ask, tally.updated, &mut memory);
+            self.hold_surge(group.ordinal, role, &mut moves);
             self.carry_out(group, role, mode, &moves, room[role], &memory);
             self.block_role(group, role, mode, &ask, &moves, ceilings[role].1.as_ref());
             rolled.push(Rolled { tally, progress: ceilings[role].0, ceiling: ceilings[role].1.clone() });
@@ -50,6 +53,7 @@ impl Draft<'_> {
         self.lift_gates(group, &memory);
         self.count_gangs(group, &memory, before);
         self.remove_strangers(group, mode, &rolled);
+        self.remember_surge(group, first);
         self.block_conflict(group, mode, &rolled, before);
         self.rolled.insert(group.ordinal, rolled);
         self.memory.groups.insert(group.ordinal, memory);

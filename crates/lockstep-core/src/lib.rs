@@ -33,4 +33,5 @@ mod draft;
 mod failures;
 mod inside;
 mod pauses;
+mod surge;
 mod waiting;

@@ -206,11 +206,19 @@ pub struct Restart {
     pub base_delay: Millis,
     /// The longest delay.
     pub max_delay: Millis,
+    /// How long an instance that failed may take to be ready again by itself before it is replaced.
+    #[serde(default)]
+    pub grace: Millis,
 }
 
 impl Default for Restart {
     fn default() -> Self {
-        Self { kind: RestartKind::None, base_delay: Millis::seconds(30), max_delay: Millis::minutes(10) }
+        Self {
+            kind: RestartKind::None,
+            base_delay: Millis::seconds(30),
+            max_delay: Millis::minutes(10),
+            grace: Millis(0),
+        }
     }
 }
 

@@ -120,6 +120,9 @@ pub struct BatchRef {
     pub batch: u32,
     /// Placement is required, not only preferred.
     pub required: bool,
+    /// Other batches find their places at the same time: where each begins in a domain of its own, none takes
+    /// the room that another needs to be whole.
+    pub apart: bool,
 }
 
 /// Pods to be deleted.

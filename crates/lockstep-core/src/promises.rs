@@ -6,17 +6,14 @@
 
 pub(crate) mod history;
 mod instance;
+mod judge;
 mod rules;
 mod stable;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use self::history::{History, by_hand, number};
-use self::instance::Instance;
-use crate::model::{Role, RuleKind, Spec, StrategyKind};
-use crate::revision::Revision;
-use crate::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
+use self::judge::Judge;
+use crate::simulate::trace::{Event, What};
 
 /// A promise that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +53,8 @@ pub enum Promise {
     RecreateBarrier,
     /// What is updated by hand is left to the hand: the engine deletes nothing of it for an update.
     ByHand,
+    /// While the set is paused nothing moves towards the target.
+    Paused,
     /// A role that left the wish goes only where all others are updated and available.
     RemovedRole,
     /// At the end the ordinals are exactly those wished for.
@@ -66,7 +65,7 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Floor,
         Self::GroupFloor,
         Self::SurgeCeiling,
@@ -76,6 +75,7 @@ impl Promise {
         Self::Containment,
         Self::RecreateBarrier,
         Self::ByHand,
+        Self::Paused,
         Self::RemovedRole,
         Self::NoHoles,
         Self::Convergence,
@@ -85,11 +85,17 @@ impl Promise {
 /// Checks a trace, event by event.
 #[derive(Debug, Default)]
 pub struct Checker {
-    history: History,
-    torn_down: BTreeSet<(u64, u32)>,
-    /// Groups in which something was moved towards the present targets.
-    opened: BTreeSet<u32>,
+    judge: Judge,
+    /// Those who judge by wishes that are over. The engine may act on one until it has heard of the next.
+    former: Vec<Former>,
     broken: Vec<Broken>,
+}
+
+/// A judge by a wish that is over, and since when the engine knows that it is.
+#[derive(Debug)]
+struct Former {
+    judge: Judge,
+    over: Option<u64>,
 }
 
 impl Checker {
@@ -98,273 +104,38 @@ impl Checker {
         &self.broken
     }
 
-    /// Takes the next event.
+    /// Takes the next event. What the engine does must be right by the present wish, or by one that it could still
+    /// believe in when it decided.
     pub fn see(&mut self, event: &Event) {
-        let t = event.t;
-        match &event.what {
-            What::Spec(wish) => self.wish(t, wish),
-            What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
-            What::Ready { of, .. } => self.history.gain(t, of),
-            What::Unready { of, by, .. } => {
-                self.history.learn_stable(&of.role, t);
-                if *by == By::Engine {
-                    self.engine_takes(t, of);
-                }
-                self.history.lose(t, of, *by, false);
-            }
-            What::Delete { of, by, why, .. } => {
-                self.history.learn_stable(&of.role, t);
-                if *by == By::Engine {
-                    self.engine_deletes(t, of, why);
-                }
-                self.history.lose(t, of, *by, true);
-            }
-            What::Gone { of, .. } => {
-                if let Some(instance) = self.history.instances.remove(of)
-                    && let Some(lost) = instance.lost_at
-                    && self.history.lag() > 0
-                {
-                    self.history.gone.push((t.max(lost), of.clone(), instance));
-                }
-            }
-            What::End { outcome } => self.end(t, *outcome),
-            What::Scheduled { .. } | What::Gate { .. } | What::Ungate { .. } | What::Blocked { .. } => {}
-        }
-    }
-
-    fn fail(&mut self, t: u64, promise: Promise, detail: String) {
-        self.broken.push(Broken { t, promise, detail });
-    }
-
-    fn wish(&mut self, t: u64, wish: &SpecEvent) {
-        let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
-        self.history.only_recreated =
-            recreates && (self.history.wish.is_none() || self.history.only_recreated);
-        let before = self.history.take(t, wish);
-        if before.is_none_or(|before| before.targets != wish.targets) {
-            let changes = |role: &&Role| self.history.changes(&role.name);
-            self.opened.clear();
-            self.history.changed =
-                wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
-        }
-        // What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
-        // without a move.
-        for group in self.history.groups() {
-            for role in &wish.spec.roles {
-                self.history.reach(t, group, role);
-            }
-        }
-    }
-
-    fn create(&mut self, t: u64, of: &Subject, revision: Revision, set_revision: Revision) {
-        self.history.learn_stable(&of.role, t);
-        self.recreate_barrier(t, of, set_revision);
-        self.history.instances.insert(of.clone(), Instance::fresh(revision, set_revision));
-        let Some(spec) = self.history.spec().cloned() else { return };
-        let Some(role) = spec.role(&of.role).cloned() else { return };
-        self.surge_ceiling(t, of, &spec, &role);
-        let opens = spec.strategy.kind == StrategyKind::RollingUpdate && of.group < spec.replicas;
-        let rolls = opens && !by_hand(&spec, &role);
-        let new = Some(revision) == self.history.target(&role.name) && self.history.changes(&role.name);
-        let (limits, partition) = self.history.limits(&role, of.group);
-        let eligible = (partition..role.replicas).contains(&of.instance);
-        if new && eligible && !rolls {
-            // A group that stood in for others may come to be wished for, with what it had reached.
-            self.history.reach(t, of.group, &role);
-        }
-        if !new || !rolls {
+        if let What::Spec(wish) = &event.what {
+            self.turn(event.t, wish.unheard);
+            self.broken.extend(self.judge.see(event));
             return;
         }
-        if of.instance < partition {
-            self.fail(t, Promise::PartitionUntouched, format!("{of} at {revision}, partition {partition}"));
+        let broken = self.judge.see(event);
+        let decided = event.t.saturating_sub(self.judge.lag());
+        let mut excused = false;
+        for former in &mut self.former {
+            let right = former.judge.see(event).is_empty();
+            excused |= right && former.over.is_none_or(|over| decided <= over);
         }
-        if !eligible {
+        if !excused || matches!(event.what, What::End { .. }) {
+            self.broken.extend(broken);
+        }
+    }
+
+    /// Another wish begins, or the engine has heard of it.
+    fn turn(&mut self, t: u64, unheard: bool) {
+        if unheard && self.judge.has_wish() {
+            self.former.push(Former { judge: self.judge.clone(), over: None });
+        }
+        if unheard {
             return;
         }
-        self.containment(t, of, &role, limits.unavailable.max(1));
-        let updated = self.history.updated(of.group, &role, t, false);
-        if updated <= self.history.reach(t, of.group, &role) {
-            // A unit that had been updated comes back as it was: that is no progress.
-            return;
-        }
-        for rule in &spec.rules {
-            match &rule.kind {
-                RuleKind::RollingUpdate(skew) if skew.roles.contains(&role.name) => {
-                    self.skew_bound(t, of.group, &spec, skew, &role, updated);
-                }
-                RuleKind::Steps(steps) => self.step_order(t, of.group, &spec, steps, &role, updated),
-                _ => {}
-            }
-        }
-    }
-
-    fn surge_ceiling(&mut self, t: u64, of: &Subject, spec: &Spec, role: &Role) {
-        let surge = self.history.limits(role, of.group).0.surge;
-        let groups = spec.replicas + spec.strategy.limits(spec.replicas).surge;
-        if of.instance >= role.replicas + surge || of.group >= groups {
-            self.fail(
-                t,
-                Promise::SurgeCeiling,
-                format!("{of}: {} and {surge} more may stand", role.replicas),
-            );
-        }
-    }
-
-    fn containment(&mut self, t: u64, of: &Subject, role: &Role, most: u32) {
-        let target = self.history.target(&role.name);
-        let updated = || self.history.of(of.group, &role.name).filter(|(_, x)| Some(x.revision) == target);
-        let proven = updated().any(|(_, x)| self.history.seems_available(x, role, t));
-        let eligible = self.history.limits(role, of.group).1..role.replicas;
-        let unproven = updated().filter(|(i, x)| eligible.contains(i) && !x.leaving).count();
-        if !proven && number(unproven) > most {
-            self.fail(t, Promise::Containment, format!("{of} makes {unproven}, at most {most}"));
-        }
-    }
-
-    fn recreate_barrier(&mut self, t: u64, of: &Subject, set_revision: Revision) {
-        if !self.history.only_recreated {
-            return;
-        }
-        let in_group = |other: &&Subject| other.group == of.group && *other != of;
-        let other =
-            self.history.instances.keys().filter(in_group).find(|other| {
-                self.history.instances.get(other).is_some_and(|x| x.set_revision != set_revision)
-            });
-        if let Some(other) = other {
-            let detail = format!("{of} at set revision {set_revision} while {other} has another");
-            self.fail(t, Promise::RecreateBarrier, detail);
-        }
-    }
-
-    /// An instance of several pods goes with the first of them that it cannot spare, whether or not the rest
-    /// follow. Where whole groups come and go, why it goes is only told with its last pod.
-    fn engine_takes(&mut self, t: u64, of: &Subject) {
-        let Some(role) = self.history.spec().and_then(|spec| spec.role(&of.role)).cloned() else { return };
-        if self.history.rolls(of.group) {
-            self.floor(t, of, &role, "a pod of it");
-        }
-    }
-
-    fn floor(&mut self, t: u64, of: &Subject, role: &Role, why: &str) {
-        let available = |x: &Instance| self.history.is_available(&x.as_taken(), role, t);
-        if !self.history.instances.get(of).is_some_and(available) {
-            return;
-        }
-        let floor = role.replicas.saturating_sub(self.history.limits(role, of.group).0.unavailable);
-        let left = self.history.available_without(of.group, role, Some(of.instance), t);
-        if left < floor {
-            let detail = format!("{of} ({why}) leaves {left} available, {floor} must stay");
-            self.fail(t, Promise::Floor, detail);
-        }
-    }
-
-    fn engine_deletes(&mut self, t: u64, of: &Subject, why: &str) {
-        let Some(spec) = self.history.spec().cloned() else { return };
-        if matches!(why, "Recreate" | "GroupRemoved") {
-            self.group_floor(t, of.group, &spec);
-            return;
-        }
-        let Some(role) = spec.role(&of.role).cloned() else { return self.removed_role(t, of, &spec) };
-        let Some(instance) = self.history.instances.get(of).copied() else { return };
-        let wished = of.group < spec.replicas && of.instance < role.replicas;
-        let outdated = wished && Some(instance.revision) != self.history.target(&role.name);
-        let repairs = matches!(why, "Restart" | "FailedPod" | "Mixed" | "GangTermination" | "RoleRemoved");
-        if by_hand(&spec, &role) && (matches!(why, "Update" | "Repair") || (outdated && !repairs)) {
-            self.fail(t, Promise::ByHand, format!("{of} was deleted ({why})"));
-        }
-        if instance.taken.is_none() || !self.history.rolls(of.group) {
-            self.floor(t, of, &role, why);
-        }
-        let available = self.history.is_available(&instance.as_taken(), &role, t);
-        if available && why == "Update" && of.instance < self.history.limits(&role, of.group).1 {
-            self.fail(t, Promise::PartitionUntouched, format!("{of} was deleted for the update"));
-        }
-        let moves =
-            matches!(why, "Update" | "Repair") && of.instance >= self.history.limits(&role, of.group).1;
-        if moves && spec.strategy.kind == StrategyKind::RollingUpdate {
-            self.opening(t, of.group, &spec);
-        }
-    }
-
-    fn removed_role(&mut self, t: u64, of: &Subject, spec: &Spec) {
-        if of.group < spec.replicas && !self.history.complete(of.group, t) {
-            self.fail(t, Promise::RemovedRole, format!("{of} goes while another role is not complete"));
-        }
-    }
-
-    /// A group that is opened leaves enough others that are available and not under way themselves.
-    fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
-        let was_opened = !self.opened.insert(group);
-        if self.history.in_update(group, t) || self.history.was_in_update(group, t) {
-            return;
-        }
-        let most = spec.strategy.limits(spec.replicas).unavailable;
-        // One that the world has just taken as a whole may still seem to stand.
-        let all = (0..spec.replicas).chain(self.history.groups());
-        let others: BTreeSet<u32> = all.filter(|other| *other != group).collect();
-        let counted_on =
-            others.iter().filter(|g| self.history.group_available(**g, t) && !self.history.in_update(**g, t));
-        let enough = number(counted_on.count()) >= spec.replicas.saturating_sub(most);
-        let under_way =
-            others.iter().filter(|g| **g < spec.replicas && self.history.surely_in_update(**g, t)).count();
-        let broken = !self.history.surely(group, t, Role::needed) && number(under_way) < most.max(1);
-        // A group with a unit on its way out is open already, and so is one whose units have not come back.
-        let open_already = self.history.leaves(group) || (was_opened && self.history.misses(group));
-        if !enough && !broken && !open_already {
-            self.fail(
-                t,
-                Promise::GroupFloor,
-                format!("group {group} is opened, {under_way} others are in update"),
-            );
-        }
-    }
-
-    /// A whole group is torn down only while enough others are available and serve.
-    fn group_floor(&mut self, t: u64, group: u32, spec: &Spec) {
-        if !self.torn_down.insert((t, group)) {
-            return;
-        }
-        let floor = spec.replicas.saturating_sub(spec.strategy.limits(spec.replicas).unavailable);
-        // A group of which nothing is wished is as it should be, though nothing of it stands.
-        let all = (0..spec.replicas).chain(self.history.groups());
-        let others: BTreeSet<u32> = all.filter(|other| *other != group).collect();
-        let available = others.iter().filter(|g| self.history.group_available(**g, t)).count();
-        let serving = others.iter().filter(|g| self.history.group_serves(**g, t)).count();
-        let costs = self.history.surely(group, t, Role::needed) && number(available) < floor;
-        let stops = group < spec.replicas && self.history.surely(group, t, |_| 1) && number(serving) < floor;
-        if costs || stops {
-            let detail =
-                format!("group {group} goes, {available} others available, {serving} serve, floor {floor}");
-            self.fail(t, Promise::GroupFloor, detail);
-        }
-    }
-
-    fn end(&mut self, t: u64, outcome: End) {
-        if !outcome.is_good() {
-            match (outcome, self.history.left_behind(t, true)) {
-                (End::Paused, None) => {}
-                (End::Paused, Some(left)) => {
-                    self.fail(t, Promise::Convergence, format!("{left} waits for nobody"));
-                }
-                _ => self.fail(t, Promise::Convergence, format!("ended {outcome:?}")),
-            }
-            return;
-        }
-        let Some(spec) = self.history.spec().cloned() else { return };
-        let wished = spec.roles.iter().flat_map(|role| {
-            (0..spec.replicas).flat_map(move |group| {
-                (0..role.replicas).map(move |i| Subject { group, role: role.name.clone(), instance: i })
-            })
-        });
-        let wished: BTreeSet<Subject> = wished.collect();
-        // Groups below the partition keep what left the wish.
-        let kept = spec.strategy.kept(spec.replicas);
-        let stays = |of: &&Subject| of.group >= kept || spec.role(&of.role).is_some();
-        let standing: BTreeSet<Subject> = self.history.instances.keys().filter(stays).cloned().collect();
-        if wished != standing {
-            let missing: Vec<_> = wished.difference(&standing).take(3).collect();
-            let extra: Vec<_> = standing.difference(&wished).take(3).collect();
-            self.fail(t, Promise::NoHoles, format!("missing {missing:?}, extra {extra:?}"));
+        for former in self.former.iter_mut().filter(|former| former.over.is_none()) {
+            former.over = Some(t);
+            // What became stable while the engine went by the old wish, it may believe in.
+            self.judge.allow_beliefs(t, &mut former.judge);
         }
     }
 }

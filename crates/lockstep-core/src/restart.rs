@@ -26,6 +26,40 @@ pub fn quiet(policy: &Restart) -> Millis {
     policy.max_delay + policy.base_delay
 }
 
+/// What becomes of an instance that failed, if it is left time to recover by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// Its time is over, or it has none.
+    None,
+    /// It may still be ready again.
+    Until(Time),
+    /// It is ready again.
+    Done,
+}
+
+/// Whether an instance that failed recovers by itself.
+pub fn recovery(instance: &Instance, policy: &Restart, now: Time) -> Recovery {
+    let standing = || instance.pods.iter().filter(|pod| !pod.terminating);
+    if policy.grace == Millis(0) {
+        return Recovery::None;
+    }
+    if standing().all(Pod::is_ready) {
+        return Recovery::Done;
+    }
+    let since = standing().filter(|pod| !pod.is_ready()).filter_map(|pod| pod.unready).min();
+    match since.map(|since| since + policy.grace) {
+        Some(until) if until > now => Recovery::Until(until),
+        _ => Recovery::None,
+    }
+}
+
+/// What an instance has come through by itself is no failure any more.
+pub fn forgive(instance: &Instance, memory: &mut Memory) {
+    for pod in instance.pods.iter().filter(|pod| pod.restarts > 0) {
+        memory.baselines.insert(pod.uid.clone(), pod.restarts);
+    }
+}
+
 /// Counts one more attempt.
 pub fn remember(memory: &mut Memory, key: &str, now: Time) {
     let known = memory.restarts.entry(key.to_owned()).or_default();

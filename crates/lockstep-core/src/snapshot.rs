@@ -144,6 +144,10 @@ fn is_false(b: &bool) -> bool {
     !b
 }
 
+fn is_never(time: &Time) -> bool {
+    *time == Time::default()
+}
+
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -184,6 +188,9 @@ pub struct Memory {
     /// Restarts, for back-off, by `group`, `group/role/instance`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub restarts: BTreeMap<String, RestartMemory>,
+    /// Surge that was seen at the target, for back-off should somebody delete it: by `group/role`, and `groups`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub surges: BTreeMap<String, SurgeMemory>,
     /// Restart counts that are not to be taken as a new failure.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub baselines: BTreeMap<Uid, u32>,
@@ -334,7 +341,19 @@ pub enum OverrideBy {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestartMemory {
     /// How many in a row.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub count: u32,
     /// When the last one was.
+    #[serde(default, skip_serializing_if = "is_never")]
     pub last: Time,
+}
+
+/// Surge of one role of a group, or of the set's groups.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SurgeMemory {
+    /// The revision it was made at; what was lost under another counts for nothing.
+    pub target: Revision,
+    /// By ordinal: how often it was made anew after somebody had deleted it.
+    pub tried: BTreeMap<u32, RestartMemory>,
 }

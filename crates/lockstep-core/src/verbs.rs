@@ -3,6 +3,7 @@
 use crate::model::{RuleKind, Spec, Step};
 use crate::observe::Aims;
 use crate::snapshot::{Memory, Override, OverrideBy, Promotion};
+use crate::surge;
 use crate::time::Time;
 
 /// Lets the pauses that hold now pass, for all groups or for one. Returns how many there were.
@@ -39,10 +40,16 @@ pub fn abort(spec: &Spec, memory: &mut Memory) {
     memory.best = None;
 }
 
+/// How many back-offs there are to clear.
+pub fn back_offs(memory: &Memory) -> usize {
+    memory.restarts.len() + surge::lost(&memory.surges)
+}
+
 /// Clears the stall and the back-off.
 pub fn retry(memory: &mut Memory, now: Time) {
     if let Some(best) = &mut memory.best {
         best.since = now;
     }
     memory.restarts.clear();
+    surge::forget(&mut memory.surges);
 }

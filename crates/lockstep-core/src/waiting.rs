@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocked::Reason;
 use crate::coordinate::{Cause, Ceiling};
-use crate::draft::{Draft, Rolled};
+use crate::draft::{Draft, Rolled, uids};
 use crate::group::Mode;
 use crate::model::{Role, Rule, RuleKind};
+use crate::names::Uid;
 use crate::observe::Seen;
 use crate::roll::{Held, Hold, Moves, Pace, Roll};
 use crate::snapshot::GroupMemory;
@@ -174,8 +175,9 @@ impl Draft<'_> {
                 (Reason::Unproven, limit, message)
             }
             Hold::OutsideBudget => {
-                let message =
-                    format!("an unavailable budget does not allow {}-{} to go now", role.name, held.ordinal);
+                let pods: Vec<Uid> =
+                    group.roles[index].instance(held.ordinal).into_iter().flat_map(uids).cloned().collect();
+                let message = self.say_outside(&pods, &format!("{}-{}", role.name, held.ordinal));
                 (Reason::UnavailableBudget, "PodUnavailableBudget".to_owned(), message)
             }
             Hold::SurgeUnscheduled => {

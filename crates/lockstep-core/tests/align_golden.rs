@@ -552,3 +552,23 @@ fn zero_is_really_zero_for_every_kind() {
     assert_eq!(closed(Kind::LockstepSet, 0), (Some(false), Some(Percent(100)), Some(Int(1)), Some(Int(0))));
     assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(1)), Some(Int(0))));
 }
+
+/// A cluster whose turn has not come does not begin, says why, and the whole is not complete without it.
+#[test]
+fn a_cluster_that_is_held_does_not_begin() {
+    let mut world = World::running(wish(Kind::Deployment, &[4, 6], 2, 1, 0), Deployment::running);
+    world.change(|w| {
+        w.template = hash(1);
+        w.held.insert("c2".to_owned(), "c1 is watched for another 5m".to_owned());
+    });
+    let last = (0..40).map(|_| world.round()).last().unwrap();
+    assert!(!last.complete);
+    assert_eq!(
+        last.members.iter().map(|it| (it.updated, it.complete)).collect::<Vec<_>>(),
+        [(4, true), (0, false)]
+    );
+    let why = last.reasons.iter().find(|it| it.cluster.as_deref() == Some("c2")).unwrap();
+    assert_eq!((why.code, why.message.as_str()), (Code::WaitingForTurn, "c1 is watched for another 5m"));
+    world.change(|w| w.held.clear());
+    assert!((0..40).any(|_| world.round().complete));
+}

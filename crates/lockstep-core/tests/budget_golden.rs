@@ -381,9 +381,33 @@ fn a_request_knows_its_own_pod_better_than_the_list() {
     assert_eq!(account.available(), 2);
     assert!(account.refresh(&pod("0-0", Some("0")), 77));
     assert_eq!(account.available(), 3);
-    assert_eq!(account.versions().pods, 77, "whoever comes next sees at least this much");
+    assert_eq!(account.since(), Version(77), "whoever comes next sees at least this much");
     let request = Request { pod: uid("0-0"), operation: Operation::Evict };
     assert_eq!(decide(&account, &request, scene.now).verdict, Verdict::Pays);
+}
+
+#[test]
+fn a_newer_list_knows_a_pod_better_than_the_request_that_read_it_before() {
+    let mut scene = Scene::groups(2, 1, grouped(1, 1));
+    let mut read = pod("0-0", Some("0"));
+    read.ready = false;
+    let first_read = 1;
+    // It becomes ready, everybody sees it, and the other group is let go on the strength of it.
+    scene.seen();
+    scene.seen();
+    assert_eq!(scene.evict("1-0"), Verdict::Pays);
+    let request = Request { pod: uid("0-0"), operation: Operation::Evict };
+    let mut account = scene.account();
+    assert!(account.refresh(&read, first_read));
+    assert_eq!(refused(&decide(&account, &request, scene.now).verdict).cause, ShortageCause::Exhausted);
+    let mut account = scene.account();
+    assert!(account.refresh(&read, scene.view.version.0 + 1), "it lost readiness after the list");
+    assert_eq!(decide(&account, &request, scene.now).verdict, free(FreeReason::NotReady));
+    // The other way round the list may be of a blink that is over: nothing is free on the strength of it.
+    scene.pod("0-0").ready = false;
+    let mut account = scene.account();
+    assert!(account.refresh(&pod("0-0", Some("0")), first_read));
+    assert_eq!(refused(&decide(&account, &request, scene.now).verdict).cause, ShortageCause::Exhausted);
 }
 
 #[test]

@@ -17,7 +17,13 @@ impl Owner {
         let pods = self.standing.iter().map(|(g, k)| pod(&format!("{g}-{k}"), Some(&g.to_string())));
         let wanted = self.groups * self.size;
         let settled = self.standing.iter().all(|(g, _)| *g < self.groups);
-        let root = Root { replicas: Some(wanted), counts_units: false, settled, pods_per_replica: Some(1) };
+        let root = Root {
+            replicas: Some(wanted),
+            counts_units: false,
+            settled,
+            pods_per_replica: Some(1),
+            version: Version(0),
+        };
         View { pods: pods.collect(), roots: [("lws".to_owned(), root)].into(), ..View::default() }
     }
 
@@ -80,4 +86,19 @@ fn nothing_expected_is_lost_but_by_scaling_in_and_that_is_forgotten_in_the_end()
             memory = memory.observe(&owner.view(), true);
         }
     }
+}
+
+#[test]
+fn what_a_newer_scale_said_is_not_unlearned_from_an_older_one() {
+    let seen = |version, replicas| {
+        let root = Root { version: Version(version), settled: true, ..counted(replicas) };
+        View { roots: [("web".to_owned(), root)].into(), ..View::default() }
+    };
+    let memory = Memory::default().observe(&seen(20, 10), false);
+    let old = seen(15, 3);
+    let after = memory.observe(&old, false);
+    assert_eq!(after.expected(&old, false), 10);
+    assert!(!after.0["web"].scaled_in, "nothing was scaled in");
+    let new = seen(25, 4);
+    assert_eq!(after.observe(&new, false).expected(&new, false), 4);
 }

@@ -48,6 +48,7 @@ fn setup(seed: u64, flaw: Flaw) -> Setup {
         unready: 5,
         spawn: true,
         lag: [0, 50, 90][random.below(3) as usize],
+        linger: [15_000, 15_000, 300_000][random.below(3) as usize],
         pace: 1,
         flaw,
     }
@@ -58,6 +59,10 @@ fn run(seed: u64, flaw: Flaw, ticks: u32) -> Result<Tally, String> {
     if flaw == Flaw::BrokenUnproved {
         // Takes a cache that shows as broken what has been whole for longer than any request lasts.
         (setup.lag, setup.unready, setup.blinks) = (97, 25, false);
+    }
+    if flaw == Flaw::LapseUnproved {
+        // Takes two caches that show as standing what has been on its way out for longer than a promise lasts.
+        (setup.lag, setup.linger, setup.blinks) = (97, 400_000, false);
     }
     let mut world = World::new(setup.clone(), seed);
     for tick in 0..ticks {
@@ -91,9 +96,9 @@ fn admitted_removals_never_exceed_the_budget() {
 /// Worlds that once broke something, each with what it showed.
 #[test]
 fn seeds_that_once_failed() {
-    // The caches of the controller and of a replica stood still for more than the lapse.
+    // The caches of the controller and of a replica stood still for more than the lapse. Since then this world has
+    // taken another course; the hole is found by `LapseUnproved` below, and by `budget_stateright`.
     run(42_355, Flaw::None, 1_500).unwrap_or_else(|why| panic!("{why}"));
-    assert!(run(42_355, Flaw::LapseUnproved, 1_500).is_err());
 }
 
 #[test]
@@ -112,6 +117,7 @@ fn a_protocol_with_a_hole_is_caught() {
         Flaw::BrokenUnproved,
         Flaw::NoCompare,
         Flaw::NoMemory,
+        Flaw::LapseUnproved,
         Flaw::EarlyLapse,
     ] {
         let caught = (0..2_000).find(|seed| run(*seed, flaw, 1_500).is_err());
@@ -134,6 +140,7 @@ fn a_thousand_evictions_at_once_against_one() {
             unready: 0,
             spawn: false,
             lag: 50,
+            linger: 15_000,
             pace: 30,
             flaw: Flaw::None,
         };

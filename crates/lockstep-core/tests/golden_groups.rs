@@ -54,6 +54,24 @@ fn with_surge_and_none_down_every_group_is_covered() {
 }
 
 #[test]
+fn a_surge_group_that_is_waited_for_is_named() {
+    let spec = groups(2, GroupRecreate, 0, 1, pair());
+    for (bad, homeless, reason, message) in [
+        (vec![rev("B")], vec![], Reason::NotReadyYet, "to be available"),
+        (vec![], vec![("decode", 0)], Reason::SurgeUnschedulable, "to find nodes"),
+    ] {
+        let mut desk = Desk::complete(&spec);
+        (desk.names, desk.bad, desk.homeless) = (Names::Groups, bad, homeless);
+        assert_eq!(desk.wish(&at(&spec, "B")).run(), "+2");
+        assert_eq!(desk.wait(600).run(), "");
+        assert_eq!((desk.phase(), desk.reasons()), (Phase::Stalled, vec![reason]));
+        let surge = format!("{}-2", spec.name);
+        let said = &desk.blocked()[0].message;
+        assert!(said.contains(&format!("waits for surge group {surge} {message}")), "{said}");
+    }
+}
+
+#[test]
 fn a_recreated_group_waits_for_its_last_old_pod() {
     let spec = groups(2, GroupRecreate, 1, 0, pair());
     let mut desk = Desk::complete(&spec);

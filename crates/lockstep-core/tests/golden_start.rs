@@ -295,3 +295,29 @@ fn start_order_knows_who_started_without_memory() {
     desk.evict(0, "decode", 1).plan();
     assert!(!desk.creates[0].gated, "decode runs, so prefill had started");
 }
+
+/// Sixty seconds to be ready again by itself.
+fn patient(kind: RestartKind) -> Spec {
+    let mut spec = restarting(kind);
+    spec.roles.iter_mut().for_each(|role| role.restart.grace = Millis::seconds(60));
+    spec
+}
+
+#[test]
+fn an_instance_that_is_ready_again_in_time_keeps_its_pods() {
+    let mut desk = Desk::complete(&patient(RestartKind::Instance));
+    assert_eq!(desk.crash(0, "r", 1).wait(59).plan(), "");
+    assert_eq!(desk.reasons(), [Reason::RestartBackoff], "{:?}", desk.blocked());
+    let due = desk.last.as_ref().and_then(|plan| plan.wake);
+    assert_eq!(due.map(|due| due.since(desk.now)), Some(Millis::seconds(1)));
+    assert_eq!(desk.back(0, "r", 1).plan(), "");
+    assert_eq!((desk.wait(3600).run().as_str(), desk.reasons().len()), ("", 0), "it is forgiven");
+    assert_eq!(desk.crash(0, "r", 1).wait(60).run(), "xr-1 | +r-1", "the next one counts from its own time");
+}
+
+#[test]
+fn a_group_is_replaced_only_when_its_instance_had_its_time() {
+    let mut desk = Desk::complete(&patient(RestartKind::Group));
+    assert_eq!(desk.crash(0, "r", 1).wait(59).run(), "");
+    assert_eq!(desk.wait(1).plan(), "xr-1 -s-0");
+}

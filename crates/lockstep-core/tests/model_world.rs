@@ -29,6 +29,7 @@ fn breaks(spec: &Spec, acts: &[Delete]) -> Vec<Promise> {
         targets: [(RoleName::new("r"), target)].into(),
         stable: [(RoleName::new("r"), a)].into(),
         lag: 0,
+        unheard: false,
     };
     let mut events = vec![What::Spec(Box::new(wish(a)))];
     for group in 0..spec.replicas {
@@ -46,7 +47,7 @@ fn breaks(spec: &Spec, acts: &[Delete]) -> Vec<Promise> {
         events.push(What::Delete { of, revision: a, by: By::Engine, why });
     }
     let mut checker = Checker::default();
-    events.into_iter().zip(1..).for_each(|(what, t)| checker.see(&Event { t, what }));
+    events.into_iter().zip(1..).for_each(|(what, t)| checker.see(&Event::at(t, what)));
     let mut broken: Vec<Promise> = checker.broken().iter().map(|broken| broken.promise).collect();
     broken.dedup();
     broken
@@ -86,6 +87,19 @@ fn what_is_updated_by_hand_goes_for_no_reason_but_repair() {
     for why in ["Restart", "FailedPod", "Mixed", "GangTermination"] {
         assert_eq!(breaks(&spec, &[Delete(0, 2, why)]), [], "{why}");
     }
+}
+
+#[test]
+fn while_it_is_paused_nothing_goes_but_for_repair() {
+    let mut spec = set(1, vec![with_workers(role("r", 3, "A"), 1)]);
+    spec.paused = true;
+    assert_eq!(breaks(&spec, &[Delete(0, 2, "Update")]), [Promise::Paused]);
+    for why in ["Restart", "FailedPod", "Mixed"] {
+        assert_eq!(breaks(&spec, &[Delete(0, 2, why)]), [], "{why}");
+    }
+    let mut spec = groups(2, StrategyKind::GroupRecreate, 1, 0, spec.roles);
+    spec.paused = true;
+    assert_eq!(breaks(&spec, &[Delete(1, 2, "Recreate")]), [Promise::Paused]);
 }
 
 fn struck(spec: &Spec, after: Millis, by: Blow) -> Scenario {

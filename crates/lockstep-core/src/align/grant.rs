@@ -128,7 +128,8 @@ pub(super) fn grant(wish: &Wish, bounds: Bounds, sums: &mut Sums, m: &mut Member
         at_rest(m, m.updated)
     } else {
         let (numbers, moves) = leave_to_roll(wish, bounds, others, m, first);
-        if moves && !wish.strategy.paused.unwrap_or(false) {
+        let held = wish.held.contains_key(&m.cluster);
+        if moves && !held && !wish.strategy.paused.unwrap_or(false) {
             Grant { stance: Stance::Open, numbers, wanted_template: true }
         } else {
             closed(wish, m)

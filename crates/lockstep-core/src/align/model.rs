@@ -151,6 +151,9 @@ pub struct Wish {
     pub split: SplitMode,
     /// The binding's clusters, in the binding's order.
     pub clusters: Vec<Target>,
+    /// Clusters whose turn has not come, and why: they do not begin to roll, whatever could be granted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, String>,
 }
 
 /// What one cluster last reported about its member workload.

@@ -23,6 +23,8 @@ pub enum Code {
     PodsLost,
     /// The user paused the rollout.
     Paused,
+    /// The cluster's turn has not come.
+    WaitingForTurn,
     /// The cluster left the binding and still holds pods.
     Leaving,
     /// An override policy sets the strategy in this cluster.

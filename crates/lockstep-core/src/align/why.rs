@@ -135,6 +135,10 @@ fn about_waiting(
         );
         reasons.push(Reason::about(Code::WaitingForReplicas, &m.cluster, message));
     }
+    if let Some(why) = wish.held.get(&m.cluster) {
+        reasons.push(Reason::about(Code::WaitingForTurn, &m.cluster, why.clone()));
+        return reasons;
+    }
     let closed = written.is_none_or(|l| matches!(l.stance, Stance::Held | Stance::Untouched | Stance::Rest));
     if closed
         && m.updated_available < m.target.min(m.lease_replicas)

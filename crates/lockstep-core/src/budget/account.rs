@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::memory::{Memory, count};
-use super::observe::{Pod, UnitKey, Versions, View};
+use super::observe::{Pod, UnitKey, Version, View};
 use super::promise::{Budget, Promise};
 use super::spec::BudgetSpec;
 use crate::snapshot::Uid;
@@ -19,7 +19,7 @@ pub enum NotYet {
     #[error("the view is older than what the budget rests on")]
     ViewTooOld {
         /// What to read at least.
-        need: Versions,
+        need: Version,
     },
     /// The spec has changed and the status does not reflect it yet.
     #[error("the budget has changed and has not been counted since")]
@@ -132,7 +132,8 @@ pub struct Account {
     desired: u32,
     conditions: Vec<Condition>,
     memory: Memory,
-    versions: Versions,
+    since: Version,
+    version: Version,
     pub(super) at: Time,
     pub(super) live: bool,
     pub(super) not_yet: Option<NotYet>,
@@ -160,7 +161,8 @@ pub fn account(budget: &Budget, view: &View, now: Time) -> Account {
         desired,
         conditions: Vec::new(),
         memory,
-        versions: view.versions,
+        since: view.since,
+        version: view.version,
         at: now,
         live: view.live,
         not_yet: not_yet(budget, view),
@@ -173,7 +175,7 @@ fn not_yet(budget: &Budget, view: &View) -> Option<NotYet> {
     let need = budget.state.rests_on;
     if budget.observed_generation < budget.generation {
         Some(NotYet::GenerationLags)
-    } else if !view.versions.covers(need) {
+    } else if view.version < need {
         Some(NotYet::ViewTooOld { need })
     } else {
         None
@@ -234,6 +236,11 @@ impl Account {
         self.pods.contains_key(pod)
     }
 
+    /// A covered pod as it was counted.
+    pub fn counted(&self, pod: &Uid) -> Option<&Pod> {
+        self.pods.get(pod).map(|entry| &entry.pod)
+    }
+
     /// Units available.
     pub fn available(&self) -> u32 {
         self.available
@@ -280,26 +287,34 @@ impl Account {
         &self.memory
     }
 
-    /// The view it was counted in.
-    pub fn versions(&self) -> Versions {
-        self.versions
+    /// What a decision from it rests on.
+    pub fn since(&self) -> Version {
+        self.since
     }
 
-    /// Puts in what a later, single read showed of one pod; `version` is that pod's own resourceVersion. An
-    /// admission request knows its pod better than any list does. False if the list has never shown the
-    /// pod: then it is too old to count with, since another pod may have stood in this one's place.
+    /// Puts in what a single read showed of one pod; `version` is that pod's own resourceVersion. An admission
+    /// request knows its pod better than an older list does, and worse than a newer one: a pod it read as not
+    /// ready may have become ready, and been counted on, before it decides. Of two that disagree the one that
+    /// shows the pod ready is believed then, since a newer list may still be an old one.
+    ///
+    /// False if the list has never shown the pod: then it is too old to count with, since another pod may have
+    /// stood in this one's place.
     pub fn refresh(&mut self, pod: &Pod, version: u64) -> bool {
         let Some(entry) = self.pods.get_mut(&pod.uid) else { return false };
         let Some(unit) = self.units.get_mut(entry.unit) else { return false };
         let was_available = unit.is_available();
         unit.lo -= u32::from(entry.in_lo()).min(unit.lo);
         unit.all -= u32::from(entry.pod.stands_ready()).min(unit.all);
-        entry.pod = pod.clone();
+        if Version(version) > self.version {
+            entry.pod = pod.clone();
+        } else {
+            entry.pod.ready |= pod.ready;
+        }
         unit.lo += u32::from(entry.in_lo());
         unit.all += u32::from(entry.pod.stands_ready());
         self.available -= u32::from(was_available).min(self.available);
         self.available += u32::from(unit.is_available());
-        self.versions.pods = self.versions.pods.max(version);
+        self.since = self.since.max(Version(version));
         true
     }
 
@@ -309,7 +324,7 @@ impl Account {
         if grouped && unlabelled > 0 {
             conditions.push(Condition::PodsMissingGroupLabel { pods: count(unlabelled) });
         }
-        conditions.extend(self.impossible_groups(view));
+        conditions.extend(self.impossible_groups());
         if self.expected > 0 && self.desired >= self.expected {
             conditions
                 .push(Condition::DrainCanNeverFinish { desired: self.desired, expected: self.expected });
@@ -320,7 +335,7 @@ impl Account {
     /// Groups too small ever to be available. Where the root's replicas are the groups, its own word on
     /// their size counts; elsewhere the largest group of the root stands for all, so that one that is just
     /// being rebuilt raises no alarm.
-    fn impossible_groups(&self, view: &View) -> Option<Condition> {
+    fn impossible_groups(&self) -> Option<Condition> {
         let mut by_root: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
         for unit in &self.units {
             if let UnitKey::Group { root, .. } = &unit.key {
@@ -333,7 +348,7 @@ impl Account {
         let short: Vec<(u32, u32)> = by_root
             .into_iter()
             .map(|(root, (groups, largest))| {
-                let told = view.roots.get(root).filter(|root| root.counts_units);
+                let told = self.memory.0.get(root).map(|root| root.known).filter(|root| root.counts_units);
                 (groups, told.and_then(|root| root.pods_per_replica).unwrap_or(largest))
             })
             .filter(|(_, size)| *size < needed)

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::observe::{Pod, Root, View};
 
 /// What is remembered of one root.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RootMemory {
     /// Its groups, by label value.
@@ -21,16 +21,16 @@ pub struct RootMemory {
     /// replacement another name.
     #[serde(default)]
     pub singles: u32,
-    /// Its scale when last seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<u32>,
+    /// What it said of itself when last seen.
+    #[serde(default)]
+    pub known: Root,
     /// Whether it was scaled in and has not been seen complete since.
     #[serde(default)]
     pub scaled_in: bool,
 }
 
 /// The units seen so far, by root.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Memory(pub BTreeMap<String, RootMemory>);
 
@@ -59,11 +59,8 @@ impl Memory {
     /// How many units are expected in this view, for a memory that has observed it. Pods without a root, or
     /// whose root is gone, are expected only while they stand: nobody would bring them back.
     pub fn expected(&self, view: &View, grouped: bool) -> u32 {
-        let remembered: u32 = self
-            .0
-            .iter()
-            .map(|(name, memory)| expected_of(memory, view.roots.get(name).copied(), grouped))
-            .fold(0, u32::saturating_add);
+        let remembered: u32 =
+            self.0.values().map(|memory| expected_of(memory, grouped)).fold(0, u32::saturating_add);
         let stray: BTreeSet<_> = view
             .pods
             .iter()
@@ -74,8 +71,8 @@ impl Memory {
     }
 }
 
-fn expected_of(memory: &RootMemory, root: Option<Root>, grouped: bool) -> u32 {
-    let counted = root.filter(|root| root.counts_units).and_then(|root| root.replicas);
+fn expected_of(memory: &RootMemory, grouped: bool) -> u32 {
+    let counted = Some(memory.known).filter(|root| root.counts_units).and_then(|root| root.replicas);
     match (counted, grouped) {
         (Some(replicas), true) => replicas.saturating_add(memory.singles),
         (Some(replicas), false) => replicas,
@@ -113,7 +110,8 @@ fn census(pods: &[Pod], grouped: bool) -> BTreeMap<&str, Seen<'_>> {
 fn advance(before: Option<&RootMemory>, seen: Seen<'_>, root: Root, grouped: bool) -> RootMemory {
     let blank = RootMemory::default();
     let before = before.unwrap_or(&blank);
-    let shrunk = matches!((before.replicas, root.replicas), (Some(was), Some(is)) if is < was);
+    let root = before.known.renewed_by(root);
+    let shrunk = matches!((before.known.replicas, root.replicas), (Some(was), Some(is)) if is < was);
     let scaled_in = before.scaled_in || shrunk;
     let complete = root.settled && !seen.terminating && root.pods().is_none_or(|pods| seen.pods == pods);
     let forget = scaled_in && complete;
@@ -128,7 +126,7 @@ fn advance(before: Option<&RootMemory>, seen: Seen<'_>, root: Root, grouped: boo
     RootMemory {
         groups: if counts { BTreeSet::new() } else { groups },
         singles: if counts && !grouped { 0 } else { root.pods().map_or(singles, |pods| singles.min(pods)) },
-        replicas: root.replicas,
+        known: root,
         scaled_in: scaled_in && !complete,
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Why it holds, in short. A removal that was admitted and has not been seen yet always stands as a promise
 //! in the status, and a promised pod is never counted ready (`lo`). Each write of the status is a
-//! compare-and-swap and carries the versions of the view it rests on ([`Versions`]); nobody counts from an
+//! compare-and-swap and carries the [`Version`] of the view it rests on; nobody counts from an
 //! older view. So whatever a decision counts as available stays available but for accidents, and a unit
 //! that goes from available to unavailable has been paid for while enough others were left.
 
@@ -28,7 +28,7 @@ mod spec;
 pub use account::{Account, Condition, Figures, NotYet, Unit, account};
 pub use decide::{Decision, FreeReason, Request, Verdict, decide, decide_covering, decide_instance};
 pub use memory::{Memory, RootMemory};
-pub use observe::{Pod, Root, UnitKey, Versions, View};
+pub use observe::{Pod, Root, UnitKey, Version, View};
 pub use promise::{Budget, BudgetState, Controller, LAPSE, MAX_PROMISES, Promise, Pruned, Write, YOUNG};
 pub use remove::{Cost, Shortage, ShortageCause, remove_all};
 pub use spec::{BudgetSpec, GroupPolicy, Operation};

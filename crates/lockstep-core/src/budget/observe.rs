@@ -16,7 +16,7 @@ pub struct Pod {
     /// Its name.
     pub name: String,
     /// The workload at the top of its owner references. An identity, not a mere name: a root deleted and
-    /// made anew is another one. None for a pod nobody owns.
+    /// made anew is another one. What follows an `@` is not shown to people. None for a pod nobody owns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The value of the budget's group label, if the pod carries it.
@@ -84,16 +84,22 @@ impl fmt::Display for UnitKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Group { root, value } if root.is_empty() => write!(f, "group {value:?}"),
-            Self::Group { root, value } => write!(f, "group {value:?} of {root}"),
+            Self::Group { root, value } => {
+                let readable = root.split('@').next().unwrap_or_default();
+                write!(f, "group {value:?} of {readable}")
+            }
             Self::Pod { name, .. } => write!(f, "pod {name}"),
         }
     }
 }
 
 /// A workload at the top of covered pods, as seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {
+    /// Its resourceVersion. What a newer one has said before is not unlearned from an older one.
+    #[serde(default)]
+    pub version: Version,
     /// How many replicas its scale asks for, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
@@ -111,33 +117,22 @@ pub struct Root {
 }
 
 impl Root {
+    /// What is known after another look, from a cache that may be behind: then this stays, and whether it has
+    /// acted on it is not known.
+    pub(super) fn renewed_by(self, seen: Self) -> Self {
+        if seen.version < self.version { Self { settled: false, ..self } } else { seen }
+    }
+
     /// How many pods it has when complete, if known.
     pub(super) fn pods(self) -> Option<u32> {
         Some(self.replicas?.saturating_mul(self.pods_per_replica?))
     }
 }
 
-/// How new a view is: the newest resourceVersions of pods and of their owners it contains.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Versions {
-    /// Of pods.
-    pub pods: u64,
-    /// Of owners.
-    pub owners: u64,
-}
-
-impl Versions {
-    /// Whether this view contains everything `other` does.
-    pub fn covers(self, other: Self) -> bool {
-        self.pods >= other.pods && self.owners >= other.owners
-    }
-
-    /// What both contain.
-    pub fn join(self, other: Self) -> Self {
-        Self { pods: self.pods.max(other.pods), owners: self.owners.max(other.owners) }
-    }
-}
+/// How new a view of pods is: the resourceVersion up to which it has seen everything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(pub u64);
 
 /// The pods a budget covers and their roots, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,8 +142,13 @@ pub struct View {
     pub pods: Vec<Pod>,
     /// Every root that exists; one that is missing has been deleted.
     pub roots: BTreeMap<String, Root>,
-    /// How new it is.
-    pub versions: Versions,
+    /// Since when its pods are as they are shown. What is decided from it rests on this: a quiet cache is as good
+    /// as a busy one.
+    #[serde(default)]
+    pub since: Version,
+    /// How new its pods are: nothing has changed between `since` and this. Roots carry their own version each: they come from as many caches as there are
+    /// kinds.
+    pub version: Version,
     /// Whether the pods were listed from the API server after the budget was read, rather than taken from
     /// a cache. Only then may a unit be called broken.
     #[serde(default)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, NotYet};
 use super::memory::Memory;
-use super::observe::{Pod, UnitKey, Versions, View};
+use super::observe::{Pod, UnitKey, Version, View};
 use super::spec::{BudgetSpec, Operation};
 use crate::snapshot::Uid;
 use crate::time::{Millis, Time};
@@ -23,7 +23,7 @@ pub const LAPSE: Millis = Millis::seconds(120);
 pub const MAX_PROMISES: usize = 2_000;
 
 /// One admitted removal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Promise {
     /// The pod's name, for people.
@@ -42,6 +42,9 @@ pub struct Promise {
     /// Whether another request than the one that wrote it relies on it: then it is never given back.
     #[serde(default)]
     pub shared: bool,
+    /// Who asked, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }
 
 impl Promise {
@@ -52,7 +55,7 @@ impl Promise {
 }
 
 /// What a budget keeps in its status between decisions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetState {
     /// Promises by pod.
@@ -63,7 +66,7 @@ pub struct BudgetState {
     pub memory: Memory,
     /// The view all of this rests on; nobody decides from an older one.
     #[serde(default)]
-    pub rests_on: Versions,
+    pub rests_on: Version,
 }
 
 /// One budget: what it asks for and what it remembers.
@@ -86,7 +89,7 @@ pub struct Budget {
 }
 
 /// What an admitted removal changes in a budget's status.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Write {
     /// Promises to put.
@@ -98,6 +101,12 @@ pub struct Write {
 }
 
 impl Write {
+    /// The same, with a word on who asked.
+    pub fn asked_by(mut self, who: &str) -> Self {
+        self.put.iter_mut().for_each(|promise| who.clone_into(&mut promise.by));
+        self
+    }
+
     /// Whether there is nothing to write. The removal may then go ahead without a compare-and-swap: its pod
     /// is counted by nobody, because it is terminating, not ready, or promised and shared already.
     pub fn is_empty(&self) -> bool {
@@ -118,7 +127,7 @@ impl BudgetState {
         }
         self.promises.extend(write.put.iter().map(|promise| (promise.uid.clone(), promise.clone())));
         self.memory = account.memory().clone();
-        self.rests_on = self.rests_on.join(account.versions());
+        self.rests_on = self.rests_on.max(account.since());
     }
 
     /// Takes back the promises a request wrote, because another budget refused it; says how many. Only those
@@ -150,7 +159,7 @@ pub struct Pruned {
 
 /// The controller's own memory of promises. It is not stored: after a restart every promise has its whole
 /// time again, which delays and never breaks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Controller {
     first_seen: BTreeMap<Uid, (Time, Time)>,
 }
@@ -167,7 +176,7 @@ impl Controller {
     /// arrived. Refuses a view older than the one the state rests on.
     pub fn prune(&mut self, budget: &mut Budget, view: &View, now: Time) -> Result<Pruned, NotYet> {
         let state = &mut budget.state;
-        if !view.versions.covers(state.rests_on) {
+        if view.version < state.rests_on {
             return Err(NotYet::ViewTooOld { need: state.rests_on });
         }
         let pods: BTreeMap<&Uid, &Pod> = view.pods.iter().map(|pod| (&pod.uid, pod)).collect();
@@ -188,7 +197,7 @@ impl Controller {
         });
         self.first_seen.retain(|uid, _| state.promises.contains_key(uid));
         state.memory = state.memory.observe(view, budget.spec.pod_group_policy.is_some());
-        state.rests_on = state.rests_on.join(view.versions);
+        state.rests_on = state.rests_on.max(view.since);
         budget.observed_generation = budget.generation;
         Ok(pruned)
     }

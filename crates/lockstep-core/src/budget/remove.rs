@@ -135,6 +135,12 @@ impl Account {
         }
     }
 
+    /// Whose removal has been admitted and is not over: the pod, and who asked.
+    pub fn holders(&self) -> impl Iterator<Item = (&str, &str)> {
+        let promises = self.pods.values().filter_map(|entry| entry.promise.as_ref());
+        promises.map(|promise| (promise.pod.as_str(), promise.by.as_str()))
+    }
+
     /// Deletes these pods from the account, one after the other: all of them or none.
     pub fn try_remove(&mut self, pods: &[Uid]) -> Result<(), Shortage> {
         let spending = self.plan(pods).map_err(|(_, shortage)| shortage)?;

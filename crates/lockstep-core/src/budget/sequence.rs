@@ -229,6 +229,7 @@ impl<'a> Sequence<'a> {
             operation: self.operation,
             paid: free.is_none(),
             shared: entry.promise.is_some(),
+            by: String::new(),
         })
     }
 

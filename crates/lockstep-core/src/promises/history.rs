@@ -11,7 +11,7 @@ use crate::revision::Revision;
 use crate::simulate::trace::{By, Event, SpecEvent, Subject, What};
 
 /// The state of things at one moment.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct History {
     /// What is wished for.
     pub wish: Option<SpecEvent>,
@@ -30,6 +30,8 @@ pub struct History {
     pub changed: BTreeSet<RoleName>,
     /// Every wish so far recreated groups.
     pub only_recreated: bool,
+    /// By how much more than ever the engine's view is behind just now.
+    pub late: u64,
 }
 
 impl History {
@@ -40,7 +42,7 @@ impl History {
 
     /// How far the engine's view may lag behind.
     pub fn lag(&self) -> u64 {
-        self.wish.as_ref().map_or(0, |wish| wish.lag)
+        self.wish.as_ref().map_or(0, |wish| wish.lag.saturating_add(self.late))
     }
 
     /// The revision a role is to have.
@@ -328,11 +330,7 @@ impl History {
     /// Takes the next wish. What was stable before the trace began is told with the first one; after that it
     /// is learned from what happens, whatever the engine believes.
     pub fn take(&mut self, t: u64, wish: &SpecEvent) -> Option<SpecEvent> {
-        let names: Vec<RoleName> = self
-            .spec()
-            .map(|spec| spec.roles.iter().map(|role| role.name.clone()).collect())
-            .unwrap_or_default();
-        names.iter().for_each(|name| self.learn_stable(name, t));
+        self.learn_all(t);
         if self.wish.is_none() {
             self.stable = wish.stable.clone();
         }

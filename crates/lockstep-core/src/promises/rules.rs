@@ -1,10 +1,11 @@
 //! The promises over several roles: how far they drift apart, and in which order they go.
 
-use super::{Checker, Promise};
+use super::Promise;
+use super::judge::Judge;
 use crate::model::{Role, Skew, Spec, Step};
 use crate::number::{Ratio, update_to};
 
-impl Checker {
+impl Judge {
     pub(super) fn skew_bound(
         &mut self,
         t: u64,

@@ -13,6 +13,13 @@ impl History {
             && !target.zip(self.doubted.get(role)).is_some_and(|(target, others)| others.contains(&target))
     }
 
+    /// Asks of every role whether it is stable.
+    pub fn learn_all(&mut self, t: u64) {
+        let roles = self.spec().map(|spec| spec.roles.iter().map(|role| role.name.clone()).collect());
+        let names: Vec<RoleName> = roles.unwrap_or_default();
+        names.iter().for_each(|name| self.learn_stable(name, t));
+    }
+
     /// A role is stable when all of it, in all groups, is updated and available. Asked before anything that
     /// may end that, so that no such moment is missed.
     pub fn learn_stable(&mut self, name: &RoleName, t: u64) {

@@ -228,7 +228,7 @@ impl<'a> Sim<'a> {
         for block in &blocked {
             self.count_wait(block);
         }
-        (self.sink)(Event { t: self.now.0, what: trace::What::End { outcome: end } });
+        (self.sink)(Event::at(self.now.0, trace::What::End { outcome: end }));
         Outcome {
             end,
             duration: self.now.since(self.began),

@@ -43,7 +43,7 @@ impl Sim<'_> {
             if known.as_ref() != Some(&of) {
                 let (revision, set_revision) = (pod.revision, pod.set_revision);
                 let what = What::Create { of: of.clone(), revision, set_revision, why: "Recover".to_owned() };
-                (self.sink)(Event { t: self.now.0, what });
+                (self.sink)(Event::at(self.now.0, what));
                 known = Some(of);
             }
         }

@@ -34,7 +34,7 @@ impl Recorder {
         now: Time,
         sink: &mut dyn FnMut(Event),
     ) {
-        let mut say = |what| sink(Event { t: now.0, what });
+        let mut say = |what| sink(Event::at(now.0, what));
         let before = self.known.get(of).copied();
         let Some(state) = observe(pods, members) else {
             if let Some(before) = self.known.remove(of) {

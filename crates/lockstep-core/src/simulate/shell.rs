@@ -98,12 +98,9 @@ impl Sim<'_> {
         let of = subject(create.of.group, &create.of.role, create.of.instance);
         let (revision, set_revision) = (create.revision, create.set_revision);
         let why = format!("{:?}", create.why);
-        (self.sink)(Event {
-            t: self.now.0,
-            what: What::Create { of: of.clone(), revision, set_revision, why },
-        });
+        (self.sink)(Event::at(self.now.0, What::Create { of: of.clone(), revision, set_revision, why }));
         if create.gated {
-            (self.sink)(Event { t: self.now.0, what: What::Gate { of, revision } });
+            (self.sink)(Event::at(self.now.0, What::Gate { of, revision }));
         }
     }
 
@@ -133,7 +130,7 @@ impl Sim<'_> {
             self.view.ungating(&name, uid);
             let revision = self.world.pods.get(&name).map(|pod| pod.pod.revision).unwrap_or_default();
             let of = subject(name.group, &name.role, name.instance);
-            (self.sink)(Event { t: self.now.0, what: What::Ungate { of, revision } });
+            (self.sink)(Event::at(self.now.0, What::Ungate { of, revision }));
             self.touch(&name, (By::Engine, "ungate"));
         }
     }
@@ -204,8 +201,9 @@ impl Sim<'_> {
             targets: names().zip(aims.roles.iter().map(|aim| aim.compass.target)).collect(),
             stable: names().filter_map(|name| Some((name.clone(), stable(&name)?))).collect(),
             lag: self.scenario.nature.lag.max.0,
+            unheard: false,
         };
-        (self.sink)(Event { t: self.now.0, what: What::Spec(Box::new(event)) });
+        (self.sink)(Event::at(self.now.0, What::Spec(Box::new(event))));
     }
 
     fn say_blocked(&mut self, blocked: &[Blocked]) {
@@ -219,7 +217,7 @@ impl Sim<'_> {
         for (key, block) in &now {
             if !before.contains_key(key) {
                 let Blocked { what, reason, rule, message, .. } = block.clone();
-                (self.sink)(Event { t: self.now.0, what: What::Blocked { what, reason, rule, message } });
+                (self.sink)(Event::at(self.now.0, What::Blocked { what, reason, rule, message }));
             }
         }
         self.blocked = now;

@@ -15,9 +15,24 @@ use crate::revision::Revision;
 pub struct Event {
     /// When, in milliseconds since the start.
     pub t: u64,
+    /// What the engine did this upon, or knows while this happens, may be so much older than `lag` says.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub late: u64,
     /// What.
     #[serde(flatten)]
     pub what: What,
+}
+
+impl Event {
+    /// Something that happened while the engine's view was as it is always.
+    pub fn at(t: u64, what: What) -> Self {
+        Self { t, late: 0, what }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// An instance in a trace.
@@ -148,6 +163,9 @@ pub struct SpecEvent {
     pub stable: BTreeMap<RoleName, Revision>,
     /// How far the view of the engine may lag behind, in milliseconds.
     pub lag: u64,
+    /// The engine need not have heard of it yet, and may still act on the one before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
 }
 
 /// Who did it.

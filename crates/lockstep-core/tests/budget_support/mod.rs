@@ -124,13 +124,14 @@ impl Scene {
     /// A pod of that name comes back, ready, with another UID.
     pub fn back(&mut self, name: &str, group: Option<&str>) {
         let mut fresh = pod(name, group);
-        fresh.uid = uid(&format!("{name}@{}", self.view.versions.pods));
+        fresh.uid = uid(&format!("{name}@{}", self.view.version.0));
         self.view.pods.push(fresh);
         self.seen();
     }
 
     pub fn seen(&mut self) -> Pruned {
-        self.view.versions.pods += 1;
+        self.view.version.0 += 1;
+        self.view.since = self.view.version;
         self.controller.prune(&mut self.budget, &self.view, self.now).unwrap()
     }
 
@@ -140,12 +141,24 @@ impl Scene {
 }
 
 pub fn counted(replicas: u32) -> Root {
-    Root { replicas: Some(replicas), counts_units: true, settled: true, pods_per_replica: None }
+    Root {
+        replicas: Some(replicas),
+        counts_units: true,
+        settled: true,
+        pods_per_replica: None,
+        version: Version(0),
+    }
 }
 
 /// A root whose scale says nothing about the budget's units.
 pub fn uncounted(replicas: u32) -> Root {
-    Root { replicas: Some(replicas), counts_units: false, settled: true, pods_per_replica: None }
+    Root {
+        replicas: Some(replicas),
+        counts_units: false,
+        settled: true,
+        pods_per_replica: None,
+        version: Version(0),
+    }
 }
 
 pub fn grouped(max_unavailable: u32, min_ready: u32) -> BudgetSpec {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, RwLock};
 
 use lockstep_core::plan::{Action, DeleteWhy, plan};
-use lockstep_core::snapshot::{Group, Instance, Memory, Pod as Seen, RoleInstances, Snapshot};
+use lockstep_core::snapshot::{Group, Instance, Memory, Pod as Seen, RestartMemory, RoleInstances, Snapshot};
 use lockstep_core::status;
 use lockstep_core::time::Time;
 
@@ -187,6 +187,10 @@ impl Lab {
             restarts.count = restarts.count.min(2);
             restarts.last = self.capped(restarts.last);
         }
+        for tried in memory.surges.values_mut().flat_map(|surge| surge.tried.values_mut()) {
+            tried.count = tried.count.min(1);
+            tried.last = Time(if tried.count > 0 { NOW } else { 0 });
+        }
         for group in memory.groups.values_mut() {
             group.incarnation = 1;
             group.unavailable_since = group.unavailable_since.map(|since| self.capped(since));
@@ -203,6 +207,9 @@ impl Lab {
         let mut memory = read(&self.engine.memories)[&memory].as_ref().clone();
         let earlier = |time: Time| Time(time.0 - TICK);
         memory.restarts.values_mut().for_each(|restarts| restarts.last = earlier(restarts.last));
+        // A surge that was lost waits for longer than a tick, but not for ever.
+        let surges = memory.surges.values_mut().flat_map(|surge| surge.tried.values_mut());
+        surges.for_each(|tried| *tried = RestartMemory::default());
         for group in memory.groups.values_mut() {
             group.unavailable_since = group.unavailable_since.map(earlier);
         }

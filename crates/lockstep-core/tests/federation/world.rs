@@ -34,6 +34,7 @@ pub struct World<W> {
 
 pub fn wish(kind: Kind, split: &[u32], unavailable: u32, surge: u32, partition: u32) -> Wish {
     Wish {
+        held: Default::default(),
         kind,
         template: hash(0),
         strategy: RollingStrategy {

@@ -164,6 +164,21 @@ impl Nonsense {
                 })
                 .into_iter()
                 .collect(),
+            surges: self
+                .several(3, |n| {
+                    let key = n.of(&["groups", "0/r0", "", "x/y/z", "4294967295/r0"]).to_owned();
+                    let tried =
+                        |n: &mut Self| (n.ordinal(), RestartMemory { count: n.ordinal(), last: n.time() });
+                    (
+                        key,
+                        SurgeMemory {
+                            target: n.revision(),
+                            tried: n.several(3, tried).into_iter().collect(),
+                        },
+                    )
+                })
+                .into_iter()
+                .collect(),
             baselines: self
                 .several(3, |n| (Uid::new(n.of(&["u1", "u2"])), n.ordinal()))
                 .into_iter()

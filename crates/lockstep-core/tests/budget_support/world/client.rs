@@ -75,7 +75,7 @@ impl World {
             }
             Stage::ReadPods { mut budget, version } => {
                 if self.setup.flaw == Flaw::OldViews {
-                    budget.state.rests_on = Versions::default();
+                    budget.state.rests_on = Version::default();
                 }
                 let cached = self.replicas[client.replica].0;
                 let cached = if client.live { self.views.len() - 1 } else { cached };
@@ -236,7 +236,7 @@ impl World {
             return None;
         }
         let version = self.version + 1;
-        let linger = self.random.below(15_000);
+        let linger = self.random.below(self.setup.linger);
         let now = self.now;
         let actual = self.pods.get_mut(&client.pod)?;
         if client.operation == Operation::Delete && actual.version != client.shown.version {

@@ -59,6 +59,9 @@ pub struct Setup {
     pub spawn: bool,
     /// How often, in a hundred times, a cache that could catch up does not.
     pub lag: u64,
+    /// A pod that is deleted takes up to so long to be gone. Longer than a promise lasts, it stands in every cache that
+    /// stands still.
+    pub linger: u64,
     /// How many times faster than usual requests follow one another.
     pub pace: u64,
     pub flaw: Flaw,
@@ -178,7 +181,8 @@ impl World {
         self.views.push(Rc::new(View {
             pods: self.pods.values().map(|actual| actual.pod.clone()).collect(),
             roots: [("lws".to_owned(), root)].into(),
-            versions: Versions { pods: self.version, owners: 0 },
+            version: Version(self.version),
+            since: Version(self.version),
             live: false,
         }));
         self.settle();

@@ -1,0 +1,151 @@
+//! What the engine could not know is held in its favour, and nothing else is.
+
+mod golden_support;
+mod support;
+
+use golden_support::build::within;
+use lockstep_core::model::Spec;
+use lockstep_core::names::RoleName;
+use lockstep_core::promises::{Checker, Promise};
+use lockstep_core::revision::Revision;
+use lockstep_core::simulate::trace::{By, Event, SpecEvent, Subject, What};
+use support::{rev, role, set};
+
+/// How old the engine's view always may be.
+const LAG: u64 = 10;
+
+/// A history of one role, told line by line.
+#[derive(Default)]
+struct Told {
+    checker: Checker,
+    late: u64,
+}
+
+impl Told {
+    fn at(&mut self, t: u64, what: What) -> &mut Self {
+        self.checker.see(&Event { t, late: self.late, what });
+        self
+    }
+
+    /// From now on the engine's view is so much older.
+    fn late(&mut self, late: u64) -> &mut Self {
+        self.late = late;
+        self
+    }
+
+    fn wish(&mut self, t: u64, spec: &Spec, unheard: bool) -> &mut Self {
+        let targets = [(RoleName::new("r"), spec.roles[0].revision)].into();
+        let (spec, stable) = (spec.clone(), Default::default());
+        self.at(t, What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: LAG, unheard })))
+    }
+
+    fn create(&mut self, t: u64, instance: u32, revision: Revision) -> &mut Self {
+        let why = "Recover".to_owned();
+        self.at(t, What::Create { of: of(instance), revision, set_revision: revision, why })
+    }
+
+    fn ready(&mut self, t: u64, instance: u32, revision: Revision) -> &mut Self {
+        self.at(t, What::Ready { of: of(instance), revision })
+    }
+
+    fn delete(&mut self, t: u64, instance: u32, by: By) -> &mut Self {
+        let why = "Update".to_owned();
+        self.at(t, What::Delete { of: of(instance), revision: rev("A"), by, why })
+    }
+
+    fn gone(&mut self, t: u64, instance: u32) -> &mut Self {
+        self.at(t, What::Gone { of: of(instance), revision: rev("A") })
+    }
+
+    /// All of a wish stands, created at 0 and ready at 1, and the engine knows the wish.
+    fn standing(spec: &Spec) -> Self {
+        let mut told = Self::default();
+        let revision = spec.roles[0].revision;
+        told.wish(0, spec, true).wish(0, spec, false);
+        for i in 0..spec.roles[0].replicas {
+            told.create(0, i, revision).ready(1, i, revision);
+        }
+        told
+    }
+
+    fn broken(&self) -> Vec<Promise> {
+        let mut broken: Vec<Promise> = self.checker.broken().iter().map(|broken| broken.promise).collect();
+        broken.dedup();
+        broken
+    }
+}
+
+fn of(instance: u32) -> Subject {
+    Subject { group: 0, role: RoleName::new("r"), instance }
+}
+
+fn spec(replicas: u32, revision: &str) -> Spec {
+    set(1, vec![within(role("r", replicas, revision), 1, 0)])
+}
+
+#[test]
+fn who_has_not_heard_of_a_wish_may_act_on_the_one_before() {
+    let (large, small) = (spec(4, "A"), spec(2, "A"));
+    // Heard of at, decided how long before it was done, and what is broken by what is done at 500.
+    let rows: [(Option<u64>, u64, &[Promise]); 5] = [
+        (None, 0, &[]),
+        (Some(300), 0, &[Promise::SurgeCeiling]),
+        (Some(300), 150, &[Promise::SurgeCeiling]),
+        (Some(300), 200, &[]),
+        (Some(495), 0, &[]),
+    ];
+    for (heard, late, expected) in rows {
+        let mut told = Told::standing(&large);
+        told.delete(100, 3, By::World).gone(101, 3).wish(200, &small, true);
+        if let Some(heard) = heard {
+            told.wish(heard, &small, false);
+        }
+        told.late(late).create(500, 3, rev("A"));
+        assert_eq!(told.broken(), expected, "heard {heard:?}, late {late}");
+    }
+}
+
+#[test]
+fn what_neither_of_two_wishes_allows_is_broken() {
+    let mut told = Told::standing(&spec(4, "A"));
+    told.wish(200, &spec(4, "B"), true).delete(210, 3, By::Engine);
+    assert_eq!(told.broken(), []);
+    told.delete(220, 2, By::Engine);
+    assert_eq!(told.broken(), [Promise::Floor]);
+}
+
+#[test]
+fn the_smaller_of_two_sizes_may_be_kept_but_not_less() {
+    // Of four, one may be missing; of two, one.
+    let mut told = Told::standing(&spec(4, "A"));
+    told.wish(200, &spec(2, "B"), true);
+    told.delete(210, 3, By::Engine).delete(211, 2, By::Engine).delete(212, 1, By::Engine);
+    assert_eq!(told.broken(), []);
+    told.delete(213, 0, By::Engine);
+    assert_eq!(told.broken(), [Promise::Floor]);
+}
+
+#[test]
+fn what_the_world_took_counts_for_as_long_as_nobody_can_have_told() {
+    for (late, expected) in [(0, &[Promise::Floor][..]), (85, &[]), (95, &[])] {
+        let mut told = Told::standing(&spec(4, "A"));
+        told.wish(100, &spec(4, "B"), false).delete(105, 0, By::World);
+        told.late(late).delete(200, 3, By::Engine);
+        assert_eq!(told.broken(), expected, "late {late}");
+    }
+}
+
+#[test]
+fn nobody_who_does_not_look_learns_what_is_stable() {
+    // All of it is at B for a while, and then A is wished for again, with three more.
+    for (late, expected) in [(0, &[Promise::Containment][..]), (700, &[])] {
+        let mut told = Told::standing(&spec(1, "A"));
+        told.wish(100, &spec(1, "B"), false).delete(110, 0, By::Engine).gone(120, 0);
+        told.create(130, 0, rev("B")).ready(140, 0, rev("B"));
+        told.late(late).wish(800, &spec(4, "A"), false).late(0);
+        for i in 1..4 {
+            told.create(900, i, rev("A"));
+        }
+        assert_eq!(told.broken(), expected, "late {late}");
+    }
+}
