@@ -41,6 +41,10 @@ impl Document {
         self.line(&names.map(str::to_owned).collect::<Vec<_>>())
     }
 
+    pub(crate) fn node(&self) -> &Node {
+        &self.0
+    }
+
     /// The document as JSON.
     pub fn to_json(&self) -> Value {
         self.0.to_json()

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What stands in a template for something that differs from pod to pod.
-pub const PLACEHOLDERS: [&str; 13] = [
+pub const PLACEHOLDERS: [&str; 14] = [
     "set",
     "group",
     "role",
@@ -16,6 +16,7 @@ pub const PLACEHOLDERS: [&str; 13] = [
     "pod",
     "index",
     "revision",
+    "setRevision",
     "leader",
     "size",
     "namespace",
@@ -24,7 +25,8 @@ pub const PLACEHOLDERS: [&str; 13] = [
 ];
 
 /// Names, labels and environment of pods, as templates. `{set}`, `{role}` and `{member}` stand for names,
-/// `{group}`, `{instance}` and `{pod}` for ordinals, `{revision}` for the role's revision, `{leader}` for the
+/// `{group}`, `{instance}` and `{pod}` for ordinals, `{revision}` for the role's revision and
+/// `{setRevision}` for that of the whole set when the pod was made, `{leader}` for the
 /// name of the instance's first pod and `{size}` for the number of its pods; `{index}` for the pod's place among
 /// all pods of its instance, `{namespace}` for the set's namespace, `{uid}` for the UID of the set, or of what the set
 /// was made from, `{gang}` for the gang a pod's place is in: `{set}-{group}`, or beyond `minAvailable` with the role and
@@ -110,6 +112,8 @@ pub struct Values<'a> {
     pub index: u32,
     /// `{revision}`: the role's revision.
     pub revision: &'a str,
+    /// `{setRevision}`: the revision of the whole set when the pod was made.
+    pub set_revision: &'a str,
     /// `{leader}`: the name of the instance's first pod.
     pub leader: &'a str,
     /// `{size}`: how many pods the instance has.
@@ -183,6 +187,7 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
             Piece::Placeholder("member") => write!(out, "{}", values.member),
             Piece::Placeholder("pod") => write!(out, "{}", values.pod),
             Piece::Placeholder("revision") => write!(out, "{}", values.revision),
+            Piece::Placeholder("setRevision") => write!(out, "{}", values.set_revision),
             Piece::Placeholder("leader") => write!(out, "{}", values.leader),
             Piece::Placeholder("index") => write!(out, "{}", values.index),
             Piece::Placeholder("namespace") => write!(out, "{}", values.namespace),
@@ -193,6 +198,58 @@ pub fn expand(template: &str, values: &Values<'_>) -> String {
         };
     }
     out
+}
+
+/// The ordinals that a name was made from; nothing for those that its template does not tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ordinals {
+    /// `{group}`
+    pub group: Option<u32>,
+    /// `{instance}`
+    pub instance: Option<u32>,
+    /// `{pod}`
+    pub pod: Option<u32>,
+    /// `{index}`
+    pub index: Option<u32>,
+}
+
+/// The ordinals that a name was made from, if it was made from this template for this set, role and member: what
+/// [`expand`] does, backwards.
+pub fn read(template: &str, text: &str, set: &str, role: &str, member: &str) -> Option<Ordinals> {
+    let mut found = Ordinals::default();
+    let mut rest = text;
+    for piece in pieces(template) {
+        let place = match piece {
+            Piece::Text(literal) => {
+                rest = rest.strip_prefix(literal)?;
+                continue;
+            }
+            Piece::Placeholder(name @ ("set" | "role" | "member")) => {
+                let word = match name {
+                    "set" => set,
+                    "role" => role,
+                    _ => member,
+                };
+                rest = rest.strip_prefix(word)?;
+                continue;
+            }
+            Piece::Placeholder("group") => &mut found.group,
+            Piece::Placeholder("instance") => &mut found.instance,
+            Piece::Placeholder("pod") => &mut found.pod,
+            Piece::Placeholder("index") => &mut found.index,
+            Piece::Placeholder(_) | Piece::StrayBrace => return None,
+        };
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        // No template writes 07.
+        let number = number.parse().ok().filter(|n: &u32| n.to_string() == number)?;
+        if place.is_some_and(|known| known != number) {
+            return None;
+        }
+        *place = Some(number);
+        rest = tail;
+    }
+    rest.is_empty().then_some(found)
 }
 
 /// The template of pod names when none is given.
@@ -218,6 +275,7 @@ mod tests {
             member: "worker",
             pod: 3,
             revision: "6f2c9",
+            set_revision: "b77a1",
             leader: "llama-1-prefill-2-leader-0",
             size: 4,
             index: 2,
@@ -228,9 +286,30 @@ mod tests {
         assert_eq!(expand(default_pod_name(4), &values), "llama-1-prefill-2-worker-3");
         assert_eq!(expand(default_pod_name(1), &values), "llama-1-prefill-2");
         assert_eq!(
-            expand("{leader} {{{size}}} @{revision}", &values),
-            "llama-1-prefill-2-leader-0 {4} @6f2c9"
+            expand("{leader} {{{size}}} @{revision} of {setRevision}", &values),
+            "llama-1-prefill-2-leader-0 {4} @6f2c9 of b77a1"
         );
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let some = |group, instance, pod, index| Some(Ordinals { group, instance, pod, index });
+        const MEMBERS: &str = "{set}-{group}-{role}-{instance}-{member}-{pod}";
+        let cases = [
+            (MEMBERS, "llama-1-prefill-2-worker-3", some(Some(1), Some(2), Some(3), None)),
+            (MEMBERS, "llama-1-decode-2-worker-3", None),
+            (MEMBERS, "llama-1-prefill-2-leader-3", None),
+            ("{set}-{role}-{instance}", "llama-prefill-12", some(None, Some(12), None, None)),
+            ("{set}-{role}-{instance}", "llama-prefill-012", None),
+            ("{set}-{role}-{instance}", "llama-prefill-", None),
+            ("{set}-{role}-{instance}", "llama-prefill-1-x7k2p", None),
+            ("{set}-{instance}-{index}", "llama-3-1", some(None, Some(3), None, Some(1))),
+            ("{set}-{group}-{group}", "llama-3-1", None),
+            ("{leader}", "llama", None),
+        ];
+        for (template, text, expected) in cases {
+            assert_eq!(read(template, text, "llama", "prefill", "worker"), expected, "{template} {text}");
+        }
     }
 
     #[test]

@@ -36,5 +36,15 @@ pub const TAKEN_OVER: &str = "lockstep.dev/replicas-of-spec";
 pub const DIALECT: &str = "lockstep.dev/dialect";
 /// On the same: what was applied, in a few letters. Whoever applies something else has something to do.
 pub const APPLIED: &str = "lockstep.dev/applied";
+/// On a set whose pods are being taken over from another operator: [`HELD`] while they are, then [`ADOPTED`].
+pub const MIGRATION: &str = "lockstep.dev/migration";
+/// Not all of its pods are its own yet: nothing is created, deleted or written beside them.
+pub const HELD: &str = "held";
+/// All of them are. Whoever begins to look after the set makes sure to know them first.
+pub const ADOPTED: &str = "adopted";
+/// On what stands between an object and its pods, and on the pods, while they are taken over: the UID of the object. It
+/// says whose they are when the owners above are gone. The finalizer of the same name keeps an owner until nobody
+/// refers to it: the garbage collector may take for garbage what refers to one that is gone.
+pub const LEFT_BY: &str = "lockstep.dev/left-by";
 /// The field manager of what is made from objects of other projects' kinds, and of their status.
 pub const DIALECT_MANAGER: &str = "lockstep-dialects";

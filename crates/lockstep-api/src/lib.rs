@@ -18,11 +18,13 @@
 //! ```
 
 mod bounds;
+pub mod budget;
 mod coordination;
 pub mod crd;
 mod decode;
 mod document;
 mod duration;
+pub mod federation;
 mod findings;
 pub mod identity;
 pub mod label;
@@ -56,3 +58,9 @@ pub use lower::lower;
 pub use parse::{Parsed, check, parse, parse_json};
 pub use problem::Problem;
 pub use valid::Valid;
+
+/// Labels in an object; what is not text is none.
+fn json_labels(labels: &serde_json::Value) -> std::collections::BTreeMap<String, String> {
+    let labels = labels.as_object().into_iter().flatten();
+    labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}

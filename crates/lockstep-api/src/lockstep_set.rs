@@ -298,12 +298,27 @@ pub struct RestartPolicy {
     #[serde(default = "six_hundred")]
     #[schemars(range(max = A_YEAR))]
     pub max_delay_seconds: u32,
+    /// How long an instance that failed may take to be ready again by itself before it is replaced. Default 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(max = A_YEAR))]
+    pub grace_period_seconds: u32,
 }
 
 impl Default for RestartPolicy {
     fn default() -> Self {
-        Self { kind: None, base_delay_seconds: thirty(), max_delay_seconds: six_hundred() }
+        Self {
+            kind: None,
+            base_delay_seconds: thirty(),
+            max_delay_seconds: six_hundred(),
+            grace_period_seconds: 0,
+        }
     }
+}
+
+// Serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// How much is replaced when a pod fails.

@@ -115,6 +115,7 @@ fn lower_role(set: &LockstepSet, role: &Role, starts_after: Vec<RoleName>) -> mo
             },
             base_delay: seconds(policy.base_delay_seconds),
             max_delay: seconds(policy.max_delay_seconds),
+            grace: seconds(policy.grace_period_seconds),
         },
         members: role.parts().into_iter().map(member).collect(),
     }

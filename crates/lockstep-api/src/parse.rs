@@ -1,7 +1,9 @@
 //! Text in, a checked set out, or everything that is wrong with it.
 
+use k8s_openapi::Resource;
 use serde_json::Value;
 
+use crate::budget::PodUnavailableBudget;
 use crate::findings::Findings;
 use crate::lockstep_set::{API_VERSION, KIND, LockstepSet};
 use crate::problem::Problem;
@@ -75,6 +77,8 @@ fn the_set(documents: &[Node]) -> Result<(&Node, Vec<Problem>), Vec<Problem>> {
                 let message = format!("{document}: a second {KIND}; document {} is one already", first + 1);
                 errors.push(Problem::of_file(message, line));
             }
+            // Whoever cares for budgets reads them too.
+            (What::Other(PodUnavailableBudget::KIND), _) => {}
             (What::Other(kind), _) => {
                 warnings.push(Problem::of_file(format!("{document}: a {kind}; passed over"), line));
             }

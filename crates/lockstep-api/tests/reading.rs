@@ -95,6 +95,7 @@ fn what_is_not_given_has_its_default() {
                 kind: RestartKind::None,
                 base_delay: Millis::seconds(30),
                 max_delay: Millis::minutes(10),
+                grace: Millis(0),
             },
             members: vec![model::Member { name: "a".into(), count: 1, min_available: 1 }],
         }],

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::{GROUP, scale};
 
 /// What a definition is put together from.
-pub(super) struct Definition {
+pub(crate) struct Definition {
+    pub group: &'static str,
     pub kind: &'static str,
     pub singular: &'static str,
     pub plural: &'static str,
@@ -13,6 +14,8 @@ pub(super) struct Definition {
     pub columns: Vec<Column>,
     /// Fields that `--field-selector` knows.
     pub selectable: &'static [&'static str],
+    /// Whether it can be scaled.
+    pub scale: bool,
     pub schema: Value,
 }
 
@@ -20,37 +23,46 @@ impl Definition {
     pub fn to_json(&self) -> Value {
         let columns: Vec<Value> = self.columns.iter().map(Column::to_json).collect();
         let selectable: Vec<Value> = self.selectable.iter().map(|path| json!({"jsonPath": path})).collect();
-        json!({
+        let mut subresources = json!({"status": {}});
+        if self.scale {
+            subresources["scale"] = scale();
+        }
+        let mut definition = json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{}.{GROUP}", self.plural)},
+            "metadata": {"name": format!("{}.{}", self.plural, self.group)},
             "spec": {
-                "group": GROUP,
+                "group": self.group,
                 "names": {
                     "kind": self.kind,
                     "listKind": format!("{}List", self.kind),
                     "singular": self.singular,
                     "plural": self.plural,
                     "shortNames": [self.short],
-                    "categories": ["lockstep"],
                 },
                 "scope": "Namespaced",
                 "versions": [{
                     "name": "v1alpha1",
                     "served": true,
                     "storage": true,
-                    "subresources": {"status": {}, "scale": scale()},
+                    "subresources": subresources,
                     "additionalPrinterColumns": columns,
-                    "selectableFields": selectable,
                     "schema": {"openAPIV3Schema": self.schema},
                 }],
             },
-        })
+        });
+        if self.group == GROUP {
+            definition["spec"]["names"]["categories"] = json!(["lockstep"]);
+        }
+        if !selectable.is_empty() {
+            definition["spec"]["versions"][0]["selectableFields"] = json!(selectable);
+        }
+        definition
     }
 }
 
 /// A column of `kubectl get`.
-pub(super) struct Column {
+pub(crate) struct Column {
     name: &'static str,
     kind: &'static str,
     path: &'static str,
@@ -89,7 +101,7 @@ impl Column {
 }
 
 /// The schema of a whole object.
-pub(super) fn schema(what: &str, spec: (&str, Value), status: (&str, Value)) -> Value {
+pub(crate) fn schema(version: &str, what: &str, spec: (&str, Value), status: (&str, Value)) -> Value {
     let described = |(text, mut schema): (&str, Value)| {
         schema["description"] = json!(text);
         schema
@@ -99,7 +111,7 @@ pub(super) fn schema(what: &str, spec: (&str, Value), status: (&str, Value)) -> 
         "type": "object",
         "required": ["spec"],
         "properties": {
-            "apiVersion": {"type": "string", "description": "The version of the kind: lockstep.dev/v1alpha1."},
+            "apiVersion": {"type": "string", "description": format!("The version of the kind: {version}.")},
             "kind": {"type": "string", "description": "The kind of the object."},
             // Named so that rules can point at it; Kubernetes itself describes it.
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 253}}},

@@ -5,20 +5,24 @@
 //! server as it was written.
 
 mod aliases;
-mod definition;
-mod rules;
+pub(crate) mod definition;
+pub(crate) mod rules;
 pub mod shapes;
 pub mod structural;
 
 use serde_json::{Value, json};
 
 use self::definition::{Column, Definition};
-use crate::lockstep_set::LockstepSetSpec;
+use crate::lockstep_set::{API_VERSION, LockstepSetSpec};
 use crate::role_scale::{RoleScaleSpec, RoleScaleStatus};
 use crate::status::LockstepSetStatus;
 
 /// The API group of our kinds.
 pub const GROUP: &str = "lockstep.dev";
+
+/// The label by which we know definitions of others' kinds as our own: one without it is somebody else's, and left to
+/// them.
+pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "lockstep");
 
 /// All definitions, each with the name of its resource.
 pub fn all() -> [(&'static str, Value); 2] {
@@ -30,12 +34,14 @@ pub fn lockstep_set() -> Value {
     let mut spec = structural::of::<LockstepSetSpec>();
     aliases::add(&mut spec);
     let mut schema = definition::schema(
+        API_VERSION,
         "Groups of roles that are started, updated and restarted in step.",
         ("What should run, and how it changes.", spec),
         ("What runs, written by the operator.", structural::without_defaults::<LockstepSetStatus>()),
     );
     rules::add(&mut schema, &rules::of_lockstep_set());
     Definition {
+        group: GROUP,
         kind: "LockstepSet",
         singular: "lockstepset",
         plural: "lockstepsets",
@@ -52,6 +58,7 @@ pub fn lockstep_set() -> Value {
             Column::age(),
         ],
         selectable: &[".status.rollout.phase"],
+        scale: true,
         schema,
     }
     .to_json()
@@ -60,6 +67,7 @@ pub fn lockstep_set() -> Value {
 /// The definition of RoleScales.
 pub fn role_scale() -> Value {
     let mut schema = definition::schema(
+        API_VERSION,
         "The number of instances of one role of a LockstepSet, for autoscalers. Made by Lockstep, one for each \
          role.",
         ("Which role, and how many.", structural::of::<RoleScaleSpec>()),
@@ -67,6 +75,7 @@ pub fn role_scale() -> Value {
     );
     rules::add(&mut schema, &rules::of_role_scale());
     Definition {
+        group: GROUP,
         kind: "RoleScale",
         singular: "rolescale",
         plural: "rolescales",
@@ -78,6 +87,7 @@ pub fn role_scale() -> Value {
             Column::age(),
         ],
         selectable: &[".spec.set", ".spec.role"],
+        scale: true,
         schema,
     }
     .to_json()

@@ -7,15 +7,15 @@
 use serde_json::{Value, json};
 
 /// One rule.
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// Where: a path through the schema.
-    at: &'static str,
+    pub at: &'static str,
     /// What holds there.
-    cel: &'static str,
+    pub cel: &'static str,
     /// What is said otherwise. An expression could say more, but is priced as if it wrote a book.
-    says: &'static str,
+    pub says: &'static str,
     /// The field that is to blame, if it is one below.
-    field: Option<&'static str>,
+    pub field: Option<&'static str>,
 }
 
 const SET: &str = "";
@@ -175,7 +175,7 @@ pub(super) fn of_role_scale() -> Vec<Rule> {
 }
 
 /// Puts rules into a schema.
-pub(super) fn add(schema: &mut Value, rules: &[Rule]) {
+pub(crate) fn add(schema: &mut Value, rules: &[Rule]) {
     for rule in rules {
         let Some(Value::Object(place)) = schema.pointer_mut(rule.at) else { continue };
         let list = place.entry("x-kubernetes-validations").or_insert_with(|| json!([]));

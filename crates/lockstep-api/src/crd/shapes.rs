@@ -49,6 +49,46 @@ pub(crate) fn memory(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Moments by name.
+pub(crate) fn times(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}})
+}
+
+/// Pods by their labels, as everywhere in Kubernetes.
+pub fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    let words =
+        json_schema!({"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}});
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchLabels": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Labels that a pod must have, each with its value.",
+            },
+            "matchExpressions": {
+                "type": "array",
+                "x-kubernetes-list-type": "atomic",
+                "description": "What must hold for a pod's labels, all of it.",
+                "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": {"type": "string", "description": "The label."},
+                        "operator": {
+                            "type": "string",
+                            "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                            "description": "How the label's value is compared.",
+                        },
+                        "values": words,
+                    },
+                },
+            },
+        },
+    })
+}
+
 /// A node label.
 pub fn topology_key(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "minLength": 1, "maxLength": 317, "pattern": QUALIFIED})

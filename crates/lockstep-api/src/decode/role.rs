@@ -81,9 +81,11 @@ fn restart_policy(place: &Place, found: &mut Findings) -> RestartPolicy {
     let kind = fields.take("type").and_then(|p| p.choice(found));
     let base = fields.take("baseDelaySeconds").and_then(|p| p.int(found, 0..=A_YEAR));
     let max = fields.take("maxDelaySeconds").and_then(|p| p.int(found, 0..=A_YEAR));
+    let grace = fields.take("gracePeriodSeconds").and_then(|p| p.int(found, 0..=A_YEAR));
     fields.finish(found);
     RestartPolicy {
         kind,
+        grace_period_seconds: grace.unwrap_or(default.grace_period_seconds),
         base_delay_seconds: base.unwrap_or(default.base_delay_seconds),
         max_delay_seconds: max.unwrap_or(default.max_delay_seconds),
     }

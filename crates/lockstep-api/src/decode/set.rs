@@ -82,7 +82,7 @@ pub(crate) fn set(node: &Node, found: &mut Findings) -> Option<LockstepSet> {
 }
 
 /// Whether the field is there and right, or at least missing.
-fn exactly(fields: &mut Object, name: &'static str, only: &str, found: &mut Findings) -> bool {
+pub(super) fn exactly(fields: &mut Object, name: &'static str, only: &str, found: &mut Findings) -> bool {
     let Some(place) = fields.need(name, found) else { return true };
     let right = place.node.as_text() == Some(only);
     if !right {
@@ -91,7 +91,7 @@ fn exactly(fields: &mut Object, name: &'static str, only: &str, found: &mut Find
     right
 }
 
-fn metadata(place: &Place, found: &mut Findings) -> Metadata {
+pub(super) fn metadata(place: &Place, found: &mut Findings) -> Metadata {
     let Some(mut fields) = place.object(found) else { return Metadata::default() };
     let name = fields.need_text("name", found);
     let namespace = fields.take("namespace").and_then(|place| place.text(found));
@@ -107,7 +107,7 @@ fn metadata(place: &Place, found: &mut Findings) -> Metadata {
     Metadata { name, namespace, labels, annotations, rest }
 }
 
-fn strings(place: Option<Place>, found: &mut Findings) -> BTreeMap<String, String> {
+pub(super) fn strings(place: Option<Place>, found: &mut Findings) -> BTreeMap<String, String> {
     place.map(|place| place.map(found, |value, found| value.text(found))).unwrap_or_default()
 }
 

@@ -71,7 +71,7 @@ fn check_one(
 /// A service selects pods by labels that stay what they are.
 fn names_a_service(template: &str, at: &Path, found: &mut Findings) {
     let used = placeholders(template);
-    for bad in ["pod", "index", "revision", "size", "uid", "gang"] {
+    for bad in ["pod", "index", "revision", "setRevision", "size", "uid", "gang"] {
         if used.contains(&bad) {
             found.error(at, format!("{{{bad}}} cannot be part of a subdomain: no service selects by it"));
         }
@@ -125,7 +125,7 @@ fn tells_pods_apart(
     found: &mut Findings,
 ) {
     let used = placeholders(template);
-    for bad in ["revision", "leader", "gang"] {
+    for bad in ["revision", "setRevision", "leader", "gang"] {
         if used.contains(&bad) {
             found.error(at, format!("{{{bad}}} cannot be part of a pod's name"));
         }

@@ -13,6 +13,7 @@ use crate::lockstep_set::LockstepSet;
 use crate::path::Path;
 use crate::words::nearest;
 
+pub(crate) use names::{is_label_value, is_qualified};
 pub(crate) use start_order::nodes;
 
 /// Checks a set that was read, as far as it was.

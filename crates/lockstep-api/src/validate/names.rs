@@ -49,7 +49,7 @@ pub(super) fn is_label(name: &str) -> bool {
 }
 
 /// Whether a label may have this value.
-pub(super) fn is_label_value(value: &str) -> bool {
+pub(crate) fn is_label_value(value: &str) -> bool {
     let plain = |b: Option<&u8>| b.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = value.as_bytes();
     bytes.len() <= 63
@@ -59,7 +59,7 @@ pub(super) fn is_label_value(value: &str) -> bool {
 }
 
 /// The key of a label or annotation: a name, or a domain, a slash and a name.
-pub(super) fn is_qualified(key: &str) -> bool {
+pub(crate) fn is_qualified(key: &str) -> bool {
     let name = match key.split_once('/') {
         Some((domain, name)) => {
             if domain.len() > 253 || !domain.split('.').all(is_label) {
@@ -119,6 +119,7 @@ pub(super) fn longest<'a>(set: &'a LockstepSet, role: &'a Role) -> Values<'a> {
         member,
         pod,
         revision: "0123456789",
+        set_revision: "0123456789",
         leader: "",
         size: role.pods(),
         index: u32::try_from(role.pods()).unwrap_or(u32::MAX).saturating_sub(1),

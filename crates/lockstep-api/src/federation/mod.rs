@@ -1,0 +1,10 @@
+//! The kinds of rollouts over several clusters: one FederatedRollout for each that is aligned.
+
+pub mod definition;
+mod policy;
+mod rollout;
+
+pub use self::policy::{FederationPolicy, FederationPolicySpec, Split};
+pub use self::rollout::{
+    FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, MemberStatus, ResourceRef, TotalsStatus,
+};
