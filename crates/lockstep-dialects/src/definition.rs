@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::kind::Kind;
 
-/// The annotation by which we know our own definitions: one without it is somebody else's and left alone.
-pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "lockstep");
+pub use lockstep_api::crd::MADE_BY;
 
 /// One version of a kind.
 #[derive(Debug, Clone)]

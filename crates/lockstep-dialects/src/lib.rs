@@ -10,6 +10,7 @@ mod grove;
 mod kind;
 mod kthena;
 mod lowered;
+mod original;
 mod places;
 mod raised;
 pub mod rbg;
@@ -22,6 +23,7 @@ use serde_json::Value;
 pub use findings::Findings;
 pub use kind::Kind;
 pub use lowered::Lowered;
+pub use original::Original;
 pub use places::Places;
 pub use raised::{Raised, Seen, condition};
 pub use world::{Served, World};
@@ -55,6 +57,11 @@ pub trait Dialect: Sync {
     fn raise_alone(&self, object: &Value, readers: &[&Value], now: &str) -> Option<Value> {
         let _ = (object, readers, now);
         None
+    }
+
+    /// The operator whose kinds these are.
+    fn original(&self) -> &'static Original {
+        &original::UNKNOWN
     }
 
     /// The same object in another version of its kind; nothing may be lost on the way there and back. `to` is group

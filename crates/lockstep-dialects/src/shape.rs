@@ -4,6 +4,69 @@ use lockstep_api::Problem;
 use lockstep_core::number::IntOrPercent;
 use serde_json::{Map, Value};
 
+use crate::Lowered;
+
+/// Lowers an object. One that does not fit its schema is lowered without what does not fit, so that whatever else is
+/// wrong with it is said in the same breath.
+pub(crate) fn all_at_once(
+    schema: &Value,
+    object: &Value,
+    lower: impl FnOnce(&Value) -> Result<Lowered, Vec<Problem>>,
+) -> Result<Lowered, Vec<Problem>> {
+    let mut misfits = check(schema, object);
+    if misfits.is_empty() {
+        return lower(object);
+    }
+    let rest = fitting(schema, object).filter(|rest| check(schema, rest).is_empty());
+    if let Some(Err(others)) = rest.map(|rest| lower(&rest)) {
+        // That a part is missing which was only taken out here is not worth a word.
+        let news = |other: &Problem| misfits.iter().all(|misfit| !misfit.path.starts_with(&other.path));
+        let others: Vec<Problem> = others.into_iter().filter(news).collect();
+        misfits.extend(others);
+    }
+    Err(misfits)
+}
+
+/// What of a value fits, if it does itself. Places in lists mean something, so a list with a misfit goes as a whole.
+fn fitting(schema: &Value, value: &Value) -> Option<Value> {
+    if misfit(schema, value).is_some() {
+        return None;
+    }
+    match value {
+        Value::Object(fields) => {
+            let below = |(name, value): (&String, &Value)| match schema_of(schema, name)? {
+                Below::Known(schema) => Some((name.clone(), fitting(schema, value)?)),
+                Below::Open => Some((name.clone(), value.clone())),
+            };
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            Some(Value::Object(fields.filter_map(below).collect()))
+        }
+        Value::Array(items) => items.iter().map(|item| fitting(&schema["items"], item)).collect(),
+        other => Some(other.clone()),
+    }
+}
+
+/// What is known of a field.
+enum Below<'a> {
+    Known(&'a Value),
+    /// Nobody says anything about it.
+    Open,
+}
+
+/// What is known of a field, if it is known at all.
+fn schema_of<'a>(schema: &'a Value, name: &str) -> Option<Below<'a>> {
+    let known = schema["properties"].as_object();
+    if let Some(schema) = known.and_then(|known| known.get(name)) {
+        return Some(Below::Known(schema));
+    }
+    if schema["additionalProperties"].is_object() {
+        return Some(Below::Known(&schema["additionalProperties"]));
+    }
+    // Nobody says anything about what is in metadata, in a pod template and the like.
+    let open = schema["x-kubernetes-preserve-unknown-fields"] == true || known.is_none();
+    open.then_some(Below::Open)
+}
+
 /// Everything that does not fit.
 pub(crate) fn check(schema: &Value, object: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -35,16 +98,12 @@ fn object(schema: &Value, fields: &Map<String, Value>, path: &str, problems: &mu
         problems.push(Problem { path: at(name), value: None, message: "required".to_owned(), line: None });
     }
     let known = schema["properties"].as_object();
-    // Nobody says anything about what is in metadata, in a pod template and the like.
-    let open = schema["x-kubernetes-preserve-unknown-fields"] == true
-        || (known.is_none() && schema["additionalProperties"].is_null());
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-        match known.and_then(|known| known.get(name)) {
-            Some(schema) => below(schema, value, &at(name), problems),
-            None if schema["additionalProperties"].is_object() => {
-                below(&schema["additionalProperties"], value, &format!("{path}[{name}]"), problems);
-            }
-            None if open => {}
+        let is_property = known.is_some_and(|known| known.contains_key(name));
+        match schema_of(schema, name) {
+            Some(Below::Known(schema)) if is_property => below(schema, value, &at(name), problems),
+            Some(Below::Known(schema)) => below(schema, value, &format!("{path}[{name}]"), problems),
+            Some(Below::Open) => {}
             None => {
                 let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
                 let message = format!("unknown field; accepted here: {}", names.join(", "));

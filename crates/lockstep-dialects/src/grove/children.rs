@@ -51,8 +51,12 @@ pub(super) fn wished(form: &Form<'_>, part: &Part<'_>, world: &World) -> u32 {
         object["metadata"]["annotations"][key].as_str()?.parse().ok()
     };
     let handles = standing(form, part, world);
-    let current: Vec<&(&Value, u32)> =
-        handles.iter().filter(|(object, _)| noted(object, OF_TEMPLATE) == Some(template)).collect();
+    // A handle that we did not write is Grove's own: what an autoscaler made of it there holds on.
+    let is_current = |object: &Value| match noted(object, OF_TEMPLATE) {
+        Some(of_template) => of_template == template,
+        None => part.scaling.is_some(),
+    };
+    let current: Vec<&(&Value, u32)> = handles.iter().filter(|(object, _)| is_current(object)).collect();
     let scaled = current.iter().find(|(object, number)| noted(object, OURS) != Some(*number));
     let number = scaled.or(current.first()).map_or(template, |(_, number)| *number);
     number.min(super::spec::MOST)

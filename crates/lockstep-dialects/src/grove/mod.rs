@@ -38,6 +38,10 @@ impl Dialect for Grove {
         "grove"
     }
 
+    fn original(&self) -> &'static crate::Original {
+        &crate::original::GROVE
+    }
+
     fn definitions(&self) -> Vec<Value> {
         kinds::definitions()
     }
@@ -47,15 +51,7 @@ impl Dialect for Grove {
     }
 
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
-        let spec = read::spec(object)?;
-        let mut found = Findings::new(object);
-        let form = Form::of(object, &spec, &mut found);
-        check::check(&form, &mut found);
-        placement::check(&form, world, &mut found);
-        claims::check(&form, &mut found);
-        let (set, places) = lower::set(&form, world, &mut found);
-        let lowered = Lowered::close(&set, Vec::new(), places, found)?;
-        Ok(Lowered { beside: children::beside(&form, world), ..lowered })
+        crate::shape::all_at_once(&read::SCHEMA, object, |object| made(object, world))
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
@@ -68,4 +64,17 @@ impl Dialect for Grove {
         changes::forbidden((old, &before), (new, &after), &mut found);
         found.close().err().unwrap_or_default()
     }
+}
+
+/// What becomes of an object that fits its schema.
+fn made(object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
+    let spec = read::spec(object)?;
+    let mut found = Findings::new(object);
+    let form = Form::of(object, &spec, &mut found);
+    check::check(&form, &mut found);
+    placement::check(&form, world, &mut found);
+    claims::check(&form, &mut found);
+    let (set, places) = lower::set(&form, world, &mut found);
+    let lowered = Lowered::close(&set, Vec::new(), places, found)?;
+    Ok(Lowered { beside: children::beside(&form, world), ..lowered })
 }

@@ -10,7 +10,7 @@ use super::spec::PodCliqueSetSpec;
 use crate::shape;
 
 /// What an API server would hold a PodCliqueSet against.
-static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     json!({
         "type": "object",
         "required": ["metadata", "spec"],

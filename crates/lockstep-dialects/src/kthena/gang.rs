@@ -2,7 +2,7 @@
 
 use lockstep_api::GangScheduler;
 
-use super::spec::{GangPolicy, Spec};
+use super::spec::{GangPolicy, Mode, Spec};
 use crate::{Findings, Served};
 
 const POLICY: &str = "spec.template.gangPolicy";
@@ -17,6 +17,20 @@ pub(super) fn scheduler(spec: &Spec, served: Served) -> GangScheduler {
         (Some(_), _) if served.pod_groups => GangScheduler::PodGroup,
         _ => GangScheduler::None,
     }
+}
+
+/// What Volcano is told of the gangs besides, in the annotations it knows from pods.
+pub(super) fn annotations(spec: &Spec, scheduler: GangScheduler) -> Vec<(&'static str, String)> {
+    let near = spec.template.network_topology.as_ref().and_then(|it| it.group_policy.as_ref());
+    let Some(near) = near.filter(|_| scheduler == GangScheduler::Volcano) else { return Vec::new() };
+    let mode = near.mode.map(|mode| match mode {
+        Mode::Hard => "hard",
+        Mode::Soft => "soft",
+    });
+    let mode = mode.map(|mode| ("volcano.sh/network-topology-mode", mode.to_owned()));
+    let tier = near.highest_tier_allowed;
+    let tier = tier.map(|tier| ("volcano.sh/network-topology-highest-tier", tier.to_string()));
+    mode.into_iter().chain(tier).collect()
 }
 
 /// How many replicas of a role a gang needs, if it is said.

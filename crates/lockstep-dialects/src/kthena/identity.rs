@@ -24,7 +24,7 @@ const LABELS: [(&str, &str); 6] = [
     ("modelserving.volcano.sh/group-name", "{set}-{group}"),
     (ROLE, "{role}"),
     (ROLE_ID, "{role}-{instance}"),
-    ("modelserving.volcano.sh/revision", "{revision}"),
+    ("modelserving.volcano.sh/revision", "{setRevision}"),
     ("modelserving.volcano.sh/role-template-hash", "{revision}"),
 ];
 

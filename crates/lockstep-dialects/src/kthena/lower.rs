@@ -37,7 +37,7 @@ pub(super) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
     let set = LockstepSet {
         api_version: lockstep_api::API_VERSION.to_owned(),
         kind: lockstep_api::KIND.to_owned(),
-        metadata: metadata(object),
+        metadata: metadata(object, gang::annotations(&spec, scheduler)),
         spec: LockstepSetSpec {
             replicas: spec.replicas.unwrap_or(1),
             update_strategy: rollout::of_groups(&spec),
@@ -77,18 +77,20 @@ fn scaled<'a>(name: &str, world: &'a World) -> BTreeMap<&'a str, u32> {
 }
 
 /// Name, namespace and what others read on the object; not what kubectl keeps there for itself.
-fn metadata(object: &Value) -> Metadata {
+fn metadata(object: &Value, more: Vec<(&str, String)>) -> Metadata {
     let from = &object["metadata"];
     let strings = |field: &str| -> BTreeMap<String, String> {
         let fields = from[field].as_object().into_iter().flatten();
         let kept = fields.filter(|(key, _)| *key != "kubectl.kubernetes.io/last-applied-configuration");
         kept.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     };
+    let mut annotations = strings("annotations");
+    annotations.extend(more.into_iter().map(|(key, value)| (key.to_owned(), value)));
     Metadata {
         name: from["name"].as_str().unwrap_or_default().to_owned(),
         namespace: from["namespace"].as_str().map(str::to_owned),
         labels: strings("labels"),
-        annotations: strings("annotations"),
+        annotations,
         rest: Map::new(),
     }
 }
@@ -187,6 +189,12 @@ impl Making<'_> {
             RecoveryPolicy::RoleRecreate => RestartType::Instance,
             RecoveryPolicy::None => RestartType::None,
         };
-        RestartPolicy { kind: Some(kind), ..RestartPolicy::default() }
+        let grace = self.spec.template.restart_grace_period_seconds.unwrap_or(0);
+        RestartPolicy {
+            // Below 0 a pod has all the time in the world.
+            kind: Some(if grace < 0 { RestartType::None } else { kind }),
+            grace_period_seconds: u32::try_from(grace).unwrap_or(0),
+            ..RestartPolicy::default()
+        }
     }
 }

@@ -27,6 +27,10 @@ impl Dialect for Kthena {
         "kthena"
     }
 
+    fn original(&self) -> &'static crate::Original {
+        &crate::original::KTHENA
+    }
+
     fn definitions(&self) -> Vec<Value> {
         kinds::definitions()
     }
@@ -36,7 +40,7 @@ impl Dialect for Kthena {
     }
 
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
-        lower::lower(object, world)
+        crate::shape::all_at_once(&kinds::SCHEMA, object, |object| lower::lower(object, world))
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {

@@ -91,9 +91,9 @@ pub(super) struct PluginScope {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServingGroup {
-    /// How long a failed pod has to come back by itself. Accepted without effect: the first restart is at once.
-    #[schemars(range(max = 31_536_000))]
-    pub restart_grace_period_seconds: Option<u32>,
+    /// How long a failed pod may take to be ready again by itself, in seconds; -1: as long as it takes. Default 0.
+    #[schemars(range(min = -1, max = 31_536_000))]
+    pub restart_grace_period_seconds: Option<i32>,
     /// Which pods are scheduled only together.
     pub gang_policy: Option<GangPolicy>,
     /// How near to each other pods must be in the network.
@@ -125,18 +125,24 @@ pub(super) struct NetworkTopology {
     /// How far apart ServingGroups are kept.
     #[serde(default)]
     #[schemars(schema_with = "open")]
-    #[allow(dead_code)] // Stored for the scheduler to read.
     pub serving_group_anti_affinity: Option<Value>,
     /// Which roles are kept together.
     #[serde(default)]
     #[schemars(schema_with = "open")]
-    #[allow(dead_code)] // Stored for the scheduler to read.
     pub role_affinity: Option<Value>,
     /// Which roles are kept apart.
     #[serde(default)]
     #[schemars(schema_with = "open")]
-    #[allow(dead_code)] // Stored for the scheduler to read.
     pub role_anti_affinity: Option<Value>,
+}
+
+impl NetworkTopology {
+    /// It says how near the pods of a ServingGroup are, by the number of a tier, and nothing else.
+    pub fn is_of_group_alone(&self) -> bool {
+        let others = [&self.serving_group_anti_affinity, &self.role_affinity, &self.role_anti_affinity];
+        let named = self.group_policy.as_ref().is_some_and(|near| near.highest_tier_name.is_some());
+        self.role_policy.is_none() && others.into_iter().all(Option::is_none) && !named
+    }
 }
 
 /// How near.

@@ -14,15 +14,14 @@ pub(super) fn check(spec: &Spec, scheduler: GangScheduler, found: &mut Findings<
         found.warn(format!("spec.plugins[{i}]"), message);
     }
     let group = &spec.template;
-    if group.restart_grace_period_seconds.is_some_and(|seconds| seconds > 0) {
-        let message = "has no effect: the first restart is at once, later ones wait 30 s, 60 s and so on";
-        found.warn("spec.template.restartGracePeriodSeconds", message);
-    }
-    let message = match scheduler {
-        GangScheduler::Volcano => "has no effect yet: it is not handed on to Volcano",
-        _ => "has no effect: nothing in this cluster knows its network",
+    let volcano = scheduler == GangScheduler::Volcano;
+    let message = match volcano {
+        true => {
+            "has no effect: of a networkTopology, mode and highestTierAllowed of groupPolicy are handed to Volcano"
+        }
+        false => "has no effect: nothing in this cluster knows its network",
     };
-    if group.network_topology.is_some() {
+    if group.network_topology.as_ref().is_some_and(|it| !(volcano && it.is_of_group_alone())) {
         found.warn("spec.template.networkTopology", message);
     }
     for (i, role) in group.roles.iter().enumerate() {

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use super::role::leader_worker_set_is_meant;
+
 /// Holds what v1alpha1 has no words for.
 const KEPT: &str = "conversion.lockstep.dev/v1alpha2";
 
@@ -235,6 +237,10 @@ fn newer_role(role: &mut Fields) {
     {
         return;
     }
+    // It would become a pattern that nobody asked for; both versions understand it as it stands.
+    if role.get("leaderWorkerSet").and_then(Value::as_object).is_some_and(|it| !is_meant(role, it)) {
+        return;
+    }
     if let Some(Value::Array(list)) = role.get("components")
         && !list.is_empty()
         && let Some(components) = role.remove("components")
@@ -257,6 +263,11 @@ fn newer_role(role: &mut Fields) {
     if !pattern.is_empty() {
         role.insert("standalonePattern".to_owned(), Value::Object(pattern));
     }
+}
+
+fn is_meant(role: &Fields, given: &Fields) -> bool {
+    let kind = role.get("workload").and_then(|workload| workload["kind"].as_str());
+    leader_worker_set_is_meant(kind, given.values().all(Value::is_null))
 }
 
 fn newer_source(pattern: &mut Fields, role: &mut Fields) {

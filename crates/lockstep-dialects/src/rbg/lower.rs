@@ -1,7 +1,5 @@
 //! From a RoleBasedGroup, or a set of them, to a LockstepSet.
 
-use std::collections::BTreeMap;
-
 use lockstep_api::{
     API_VERSION, KIND, LockstepSet, LockstepSetSpec, Metadata, OnFailure, Problem, UpdateStrategy, UpdateType,
 };
@@ -55,7 +53,7 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
     let set = LockstepSet {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
-        metadata: metadata(&group, object),
+        metadata: metadata(&group, object, &wish),
         spec: LockstepSetSpec {
             replicas: group.replicas,
             update_strategy,
@@ -83,12 +81,13 @@ fn places(group: &Group) -> Places {
     places
 }
 
-fn metadata(group: &Group, object: &Value) -> Metadata {
+/// The queue of a gang stands on its pods, and on the set that makes the gang.
+fn metadata(group: &Group, object: &Value, wish: &Wish) -> Metadata {
     Metadata {
         name: group.name.clone(),
         namespace: group.namespace.clone(),
         labels: read::strings(&object["metadata"]["labels"]),
-        annotations: BTreeMap::new(),
+        annotations: wish.annotations.clone(),
         rest: Map::new(),
     }
 }

@@ -32,6 +32,10 @@ impl Dialect for Rbg {
         "rbg"
     }
 
+    fn original(&self) -> &'static crate::Original {
+        &crate::original::RBG
+    }
+
     fn definitions(&self) -> Vec<Value> {
         kinds::definitions()
     }
@@ -41,7 +45,8 @@ impl Dialect for Rbg {
     }
 
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
-        lower::lower(&convert::whole(object), world)
+        let object = convert::whole(object);
+        crate::shape::all_at_once(&read::schema(&object), &object, |object| lower::lower(object, world))
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {

@@ -36,16 +36,9 @@ pub(crate) struct Group {
     pub names: Names,
 }
 
-/// Reads a RoleBasedGroup or a RoleBasedGroupSet; what does not fit its schema is said all at once.
+/// Reads a RoleBasedGroup or a RoleBasedGroupSet that fits its schema.
 pub(crate) fn group(object: &Value, found: &mut Findings<'_>) -> Option<Group> {
     let of_set = kinds::GROUP_SET.is_of(object);
-    let schema = if of_set { kinds::group_set_spec() } else { kinds::group_spec() };
-    let misfits = whole(&schema, object);
-    let fits = misfits.is_empty();
-    found.extend(misfits);
-    if !fits {
-        return None;
-    }
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let namespace = object["metadata"]["namespace"].as_str().map(str::to_owned);
     let annotations: BTreeMap<String, String> = strings(&object["metadata"]["annotations"]);
@@ -104,18 +97,26 @@ fn set(plain: Group, read: GroupSetSpec, found: &mut Findings<'_>) -> Option<Gro
     Some(Group { replicas, spec, at: at.to_owned(), annotations, template_metadata, rollout, ..plain })
 }
 
+/// The schema of a RoleBasedGroup or a RoleBasedGroupSet.
+pub(crate) fn schema(object: &Value) -> Value {
+    around(&if kinds::GROUP_SET.is_of(object) { kinds::group_set_spec() } else { kinds::group_spec() })
+}
+
 /// An object against the schema of its spec.
 pub(crate) fn whole(spec: &Value, object: &Value) -> Vec<Problem> {
+    shape::check(&around(spec), object)
+}
+
+fn around(spec: &Value) -> Value {
     let open = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let schema = serde_json::json!({
+    serde_json::json!({
         "type": "object",
         "required": ["metadata", "spec"],
         "properties": {
             "apiVersion": {"type": "string"}, "kind": {"type": "string"},
             "metadata": open, "spec": spec, "status": open,
         },
-    });
-    shape::check(&schema, object)
+    })
 }
 
 /// The rest of what cannot be read: numbers beyond all bounds and the like.

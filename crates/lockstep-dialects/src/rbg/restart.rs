@@ -48,7 +48,7 @@ pub(crate) fn lower(
         found.error(config.at, message);
         return None;
     }
-    Some(RestartPolicy { kind: Some(kind), base_delay_seconds, max_delay_seconds })
+    Some(RestartPolicy { kind: Some(kind), base_delay_seconds, max_delay_seconds, ..default })
 }
 
 /// What was said so far, and where last.

@@ -8,7 +8,7 @@ use super::names::{Naming, PREFIX};
 use super::read::{Group, number};
 use super::restart;
 use super::spec::pattern::Component;
-use super::spec::role::RoleSpec;
+use super::spec::role::{LeaderWorkerSet, RoleSpec};
 use super::template::{Dressing, Source, add_missing};
 use crate::{Findings, Places};
 
@@ -161,6 +161,7 @@ fn pods(dressing: &Dressing<'_>, ours: &str, places: &mut Places, found: &mut Fi
     };
     let (template, written) = source.resolve(dressing.group, &place, found)?;
     let old = role.leader_worker_set.as_ref().filter(|_| role.standalone_pattern.is_none());
+    let old = old.filter(|it| is_meant(role, it, at, found));
     let size = pattern.map(|it| it.size.unwrap_or(1)).or_else(|| old.map(|it| it.size.unwrap_or(1)));
     let lws = dressing.workload == Workload::LeaderWorkerSet;
     let Some(size) = size.or(lws.then_some(1)) else {
@@ -197,6 +198,26 @@ fn pods(dressing: &Dressing<'_>, ours: &str, places: &mut Places, found: &mut Fi
         places.put(format!("{ours}.members[{k}].template"), written.clone());
     }
     Some((naming, members, leaders_only))
+}
+
+/// Typed clients of v1alpha1 write a `leaderWorkerSet` that nobody asked for, and a StatefulSet or a Deployment has none.
+fn is_meant(role: &RoleSpec, given: &LeaderWorkerSet, at: &str, found: &mut Findings<'_>) -> bool {
+    let kind = role.workload.as_ref().and_then(|workload| workload.kind.as_deref());
+    let meant = leader_worker_set_is_meant(kind, given.says_nothing());
+    if !meant && !given.says_nothing() {
+        let message = format!("has no effect: a {} has one pod to an instance", kind.unwrap_or_default());
+        found.warn(format!("{at}.leaderWorkerSet"), message);
+    }
+    meant
+}
+
+/// Whether a `leaderWorkerSet` of v1alpha1 makes leaders and workers, under this kind of workload.
+pub(crate) fn leader_worker_set_is_meant(kind: Option<&str>, says_nothing: bool) -> bool {
+    match kind {
+        Some("StatefulSet" | "Deployment") => false,
+        Some("LeaderWorkerSet") => true,
+        _ => !says_nothing,
+    }
 }
 
 fn service_is_for_leaders(dressing: &Dressing<'_>, found: &mut Findings<'_>) -> bool {

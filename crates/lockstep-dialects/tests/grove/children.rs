@@ -107,3 +107,22 @@ fn what_belongs_to_another_set_does_not_count() {
     }
     assert_eq!(replicas(&three, &world), 3);
 }
+
+#[test]
+fn what_an_autoscaler_made_of_groves_own_handles_holds_on() {
+    let part = |scaling: &str| {
+        object(&format!(
+            "replicas: 1\ntemplate:\n  cliques: [{{name: a, spec: {{replicas: 2, minAvailable: 1, {scaling} podSpec: $P}}}}]"
+        ))
+    };
+    let scales = "autoScalingConfig: {minReplicas: 2, maxReplicas: 9},";
+    for (scaling, expected) in [(scales, 5), ("", 2)] {
+        let set = part(scaling);
+        let mut world = World { objects: lower(&set).beside, ..World::default() };
+        for handle in world.objects.iter_mut().filter(|it| it["kind"] == "PodClique") {
+            handle["metadata"]["annotations"] = json!({});
+            handle["spec"]["replicas"] = json!(5);
+        }
+        assert_eq!(lower_in(&set, &world).set.spec.roles[0].replicas, expected, "{scaling}");
+    }
+}

@@ -41,6 +41,7 @@ fn pod(
         pod: index,
         index: before + index,
         revision: "r1",
+        set_revision: "s1",
         leader: "",
         size: role.pods(),
         namespace: "ml",

@@ -5,7 +5,7 @@ use lockstep_core::time::Millis;
 use serde_json::Value;
 
 use crate::seed;
-use crate::support::{Unit, began, engine, object, play, scenario, steps, with_tag};
+use crate::support::{Unit, began, engine, object, play, scenario, steps, with_tag, yaml};
 
 fn rolled(object: &Value) -> Vec<Event> {
     let (events, outcome) = play(&scenario(object, &with_tag(object, "2")));
@@ -154,9 +154,7 @@ fn replicas_that_are_recreated_without_surge() {
 /// by side, each one at a time.
 #[test]
 fn the_default() {
-    let set = object(
-        "replicas: 2\ntemplate:\n  cliques:\n  - {name: frontend, spec: {replicas: 3, podSpec: $P}}\n  - {name: prefill-leader, spec: {podSpec: $P}}\n  - {name: prefill-worker, spec: {replicas: 2, podSpec: $P}}\n  - {name: decode-leader, spec: {podSpec: $P}}\n  - {name: decode-worker, spec: {replicas: 2, podSpec: $P}}\n  podCliqueScalingGroups:\n  - {name: prefill, replicas: 2, cliqueNames: [prefill-leader, prefill-worker]}\n  - {name: decode, replicas: 2, cliqueNames: [decode-leader, decode-worker]}",
-    );
+    let set = yaml(include_str!("../manifests/grove/default.yaml"));
     let events = rolled(&set);
     let moves: Vec<String> = events
         .iter()
@@ -211,7 +209,7 @@ fn the_use_cases_finish() {
         (seed::MULTI_NODE, "decode", 4),
     ];
     for (spec, role, least) in cases {
-        let events = rolled(&seed::manifest(spec));
+        let events = rolled(&yaml(spec));
         assert_eq!(least_ready(&events, role), least, "{spec}");
     }
 }

@@ -179,12 +179,12 @@ fn a_gang_keeps_its_minimum() {
 #[test]
 fn what_a_platform_team_writes_is_accepted() {
     let lowered = lowered(REALISTIC, &with_volcano());
-    let said = [
-        "spec.template.restartGracePeriodSeconds: 60: has no effect: the first restart is at once, later ones wait \
-         30 s, 60 s and so on",
-        "spec.template.networkTopology: has no effect yet: it is not handed on to Volcano",
-    ];
-    assert_eq!(lines(&lowered.warnings).lines().collect::<Vec<_>>(), said);
+    assert_eq!(lines(&lowered.warnings), "");
+    let restarts = lowered.set.spec.roles[0].restart_policy.expect("it has one");
+    assert_eq!(restarts.grace_period_seconds, 60);
+    let handed = &lowered.set.metadata.annotations;
+    assert_eq!(handed["volcano.sh/network-topology-mode"], "soft");
+    assert_eq!(handed["volcano.sh/network-topology-highest-tier"], "2");
     assert_eq!(lowered.set.spec.gang.scheduler, GangScheduler::Volcano);
 }
 
@@ -203,6 +203,6 @@ fn revisions_stay_what_they_are() {
         let spec = lockstep_api::lower(&lowered(yaml, &World::default()).set);
         spec.roles.iter().map(|role| role.revision.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(revisions(MINIMAL), ["f19b130e11"]);
-    assert_eq!(revisions(SEVERAL_NODES), ["9ab4633389"]);
+    assert_eq!(revisions(MINIMAL), ["665ff2ea49"]);
+    assert_eq!(revisions(SEVERAL_NODES), ["0c16cb0179"]);
 }

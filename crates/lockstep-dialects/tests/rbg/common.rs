@@ -71,6 +71,7 @@ pub fn pods(lowered: &Lowered, role: &str, group: u32, instance: u32) -> Vec<Pod
                 pod,
                 index: content.index(&member.name, pod),
                 revision: "rev",
+                set_revision: "set",
                 leader: "",
                 size: content.size(),
                 namespace: "default",

@@ -121,6 +121,13 @@ pub(crate) struct LeaderWorkerSet {
     pub patch_worker_template: Option<Value>,
 }
 
+impl LeaderWorkerSet {
+    /// Whether nothing is in it.
+    pub fn says_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How instances move from one revision to the next.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
