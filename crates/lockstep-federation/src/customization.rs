@@ -1,0 +1,121 @@
+//! How Karmada is told to say back what is in force, and never to go back to an older lease.
+//!
+//! A ResourceInterpreterCustomization per kind, with two scripts. `ReflectStatus` gives the workload's own status and,
+//! beside it, the lease, the template's hash, the replicas and the strategy that are in force. `Retain` keeps what is
+//! live when an older lease arrives late.
+
+use serde_json::{Value, json};
+
+use crate::interpret::Interpretation;
+use crate::path::Path;
+use crate::work::GENERATION;
+use crate::{IN_FORCE, LEASE, TEMPLATE};
+
+/// The customization for a kind.
+pub fn of(kind: &Interpretation) -> Value {
+    json!({
+        "apiVersion": "config.karmada.io/v1alpha1",
+        "kind": "ResourceInterpreterCustomization",
+        "metadata": {"name": name(kind), "labels": {"app.kubernetes.io/managed-by": "lockstep"}},
+        "spec": {
+            "target": {"apiVersion": kind.api_version, "kind": kind.kind},
+            "customizations": {
+                "statusReflection": {"luaScript": reflect_script(kind)},
+                "retention": {"luaScript": retain_script(kind)},
+            },
+        },
+    })
+}
+
+/// What it is called.
+pub fn name(kind: &Interpretation) -> String {
+    format!("lockstep-{}", kind.kind.to_lowercase())
+}
+
+/// Whether another customization speaks for the same kind where ours has to.
+pub fn is_in_the_way(kind: &Interpretation, other: &Value) -> bool {
+    let target = &other["spec"]["target"];
+    let speaks = |what: &str| !other["spec"]["customizations"][what].is_null();
+    other["metadata"]["name"] != name(kind).as_str()
+        && target["apiVersion"] == kind.api_version.as_str()
+        && target["kind"] == kind.kind.as_str()
+        && (speaks("statusReflection") || speaks("retention"))
+}
+
+fn reflect_script(kind: &Interpretation) -> String {
+    let strategy: String = kind
+        .strategy_paths()
+        .map(|(field, path)| format!("  inForce.strategy.{} = {}\n", word(field), read("observedObj", path)))
+        .collect();
+    include_str!("lua/reflect.lua")
+        .replace("$IN_FORCE", IN_FORCE)
+        .replace("$LEASE", LEASE)
+        .replace("$TEMPLATE", TEMPLATE)
+        .replace("$GENERATION", GENERATION)
+        .replace("$REPLICAS", &read("observedObj", &kind.replicas))
+        .replace("  $STRATEGY\n", &strategy)
+}
+
+fn retain_script(kind: &Interpretation) -> String {
+    let paths =
+        kind.template.iter().chain([&kind.replicas]).chain(kind.strategy_paths().map(|(_, path)| path));
+    let kept: String = paths.map(|path| format!("    {}\n", keep(path))).collect();
+    include_str!("lua/retain.lua")
+        .replace("$LEASE", LEASE)
+        .replace("$TEMPLATE", TEMPLATE)
+        .replace("$GENERATION", GENERATION)
+        .replace("    $KEEP\n", &kept)
+        .replace("$REPLICAS", &keep(&kind.replicas))
+}
+
+fn word(field: crate::interpret::Field) -> &'static str {
+    use crate::interpret::Field;
+    match field {
+        Field::Paused => "paused",
+        Field::Partition => "partition",
+        Field::MaxUnavailable => "maxUnavailable",
+        Field::MaxSurge => "maxSurge",
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    path.names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+fn read(object: &str, path: &Path) -> String {
+    format!("read({object}, {{{}}})", quoted(path))
+}
+
+fn keep(path: &Path) -> String {
+    format!("keep(desiredObj, observedObj, {{{}}})", quoted(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interpret;
+
+    #[test]
+    fn scripts_name_every_field() {
+        for kind in interpret::built_in() {
+            let made = of(kind);
+            let scripts = &made["spec"]["customizations"];
+            for script in ["statusReflection", "retention"] {
+                let text = scripts[script]["luaScript"].as_str().unwrap();
+                assert!(!text.contains('$'), "{text}");
+                assert!(text.contains("\"maxUnavailable\""), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_customization_of_somebody_else_is_known() {
+        let kind = &interpret::built_in()[0];
+        let mut other = of(kind);
+        assert!(!is_in_the_way(kind, &other));
+        other["metadata"]["name"] = json!("mine");
+        assert!(is_in_the_way(kind, &other));
+        other["spec"]["customizations"] = json!({"healthInterpretation": {"luaScript": ""}});
+        assert!(!is_in_the_way(kind, &other));
+    }
+}

@@ -1,0 +1,97 @@
+//! The kinds that are known without being told.
+
+use std::sync::LazyLock;
+
+use lockstep_core::align::Kind;
+use serde_json::Value;
+
+use super::{Counts, Interpretation};
+use crate::path::Path;
+
+static BUILT_IN: LazyLock<[Interpretation; 5]> =
+    LazyLock::new(|| [deployment(), stateful_set(), clone_set(), leader_worker_set(), lockstep_set()]);
+
+/// All kinds that are known without being told.
+pub fn built_in() -> &'static [Interpretation] {
+    &*BUILT_IN
+}
+
+/// How an object is read, if its kind is known: by what was given, then by what is built in.
+pub fn of<'a>(given: &'a [Interpretation], object: &Value) -> Option<&'a Interpretation> {
+    given.iter().chain(built_in()).find(|it| it.is_of(object))
+}
+
+fn deployment() -> Interpretation {
+    Interpretation {
+        api_version: "apps/v1".to_owned(),
+        kind: "Deployment".to_owned(),
+        like: Kind::Deployment,
+        template: vec![Path::known("spec.template")],
+        replicas: Path::known("spec.replicas"),
+        paused: Some(Path::known("spec.paused")),
+        partition: None,
+        max_unavailable: Path::known("spec.strategy.rollingUpdate.maxUnavailable"),
+        max_surge: Some(Path::known("spec.strategy.rollingUpdate.maxSurge")),
+        counts: Counts::default(),
+    }
+}
+
+fn stateful_set() -> Interpretation {
+    Interpretation {
+        kind: "StatefulSet".to_owned(),
+        like: Kind::StatefulSet,
+        paused: None,
+        partition: Some(Path::known("spec.updateStrategy.rollingUpdate.partition")),
+        max_unavailable: Path::known("spec.updateStrategy.rollingUpdate.maxUnavailable"),
+        max_surge: None,
+        ..deployment()
+    }
+}
+
+fn clone_set() -> Interpretation {
+    Interpretation {
+        api_version: "apps.kruise.io/v1alpha1".to_owned(),
+        kind: "CloneSet".to_owned(),
+        like: Kind::CloneSet,
+        paused: Some(Path::known("spec.updateStrategy.paused")),
+        partition: Some(Path::known("spec.updateStrategy.partition")),
+        max_unavailable: Path::known("spec.updateStrategy.maxUnavailable"),
+        max_surge: Some(Path::known("spec.updateStrategy.maxSurge")),
+        ..deployment()
+    }
+}
+
+fn leader_worker_set() -> Interpretation {
+    Interpretation {
+        api_version: "leaderworkerset.x-k8s.io/v1".to_owned(),
+        kind: "LeaderWorkerSet".to_owned(),
+        like: Kind::LeaderWorkerSet,
+        template: vec![Path::known("spec.leaderWorkerTemplate")],
+        paused: None,
+        partition: Some(Path::known("spec.rolloutStrategy.rollingUpdateConfiguration.partition")),
+        max_unavailable: Path::known("spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"),
+        max_surge: Some(Path::known("spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge")),
+        counts: ready_is_available(),
+        ..deployment()
+    }
+}
+
+/// Groups are what is counted; what a group is made of is the template, sizes of roles included: a group of another
+/// shape is another group.
+fn lockstep_set() -> Interpretation {
+    Interpretation {
+        api_version: "lockstep.dev/v1alpha1".to_owned(),
+        kind: "LockstepSet".to_owned(),
+        like: Kind::LockstepSet,
+        template: ["spec.roles", "spec.identity", "spec.coordination"].map(Path::known).into(),
+        partition: Some(Path::known("spec.updateStrategy.partition")),
+        max_unavailable: Path::known("spec.updateStrategy.maxUnavailable"),
+        max_surge: Some(Path::known("spec.updateStrategy.maxSurge")),
+        counts: ready_is_available(),
+        ..deployment()
+    }
+}
+
+fn ready_is_available() -> Counts {
+    Counts { available: Counts::default().ready, ..Counts::default() }
+}

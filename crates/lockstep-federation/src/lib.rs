@@ -1,0 +1,33 @@
+//! Workloads that Karmada spreads over clusters: what is read from them, what is written into them, and what they say
+//! back. Everything here is a pure function of objects as JSON; what a rollout may do is decided by
+//! [`lockstep_core::align`], and the watching and writing is the operator's.
+//!
+//! - [`interpret`]: a kind's template, strategy and status, by paths.
+//! - [`binding`]: what the user asks for, from the resource template and its ResourceBinding.
+//! - [`policy`]: who asks for it.
+//! - [`mod@pace`]: which clusters' turn has not come.
+//! - [`work`]: a Work, and what its member says.
+//! - [`mod@stamp`]: what a Work may carry, from its manifest and the ledger.
+//! - [`customization`]: how Karmada is told to say back what is in force, and never to go back to an older lease.
+
+pub mod binding;
+pub mod customization;
+pub mod interpret;
+pub mod pace;
+pub mod path;
+pub mod policy;
+pub mod stamp;
+pub mod work;
+
+/// On a resource template: `aligned` if its rollout is to keep its own numbers over all clusters.
+pub const ROLLOUT: &str = "federation.lockstep.dev/rollout";
+/// The value of [`ROLLOUT`] that asks for it.
+pub const ALIGNED: &str = "aligned";
+/// On a member's workload: the lease it carries.
+pub const LEASE: &str = "federation.lockstep.dev/lease";
+/// On a member's workload: the hash of the template it carries.
+pub const TEMPLATE: &str = "federation.lockstep.dev/template";
+/// On a Work: the template that waits until a lease carries it.
+pub const NEXT: &str = "federation.lockstep.dev/next";
+/// In a reflected status: what of the workload's spec is in force.
+pub const IN_FORCE: &str = "lockstep";
