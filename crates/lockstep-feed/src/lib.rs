@@ -1,5 +1,7 @@
 //! Watches that go on whatever happens: lost connections, versions that are too old, servers that restart.
 
+mod versioned;
+
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use futures::stream::{self, BoxStream, Stream, StreamExt};
 use kube::runtime::watcher::{self, Event, InitialListStrategy, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
+
+pub use versioned::{Seen, list, versioned};
 
 /// The first pause after an error; it doubles up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(100);

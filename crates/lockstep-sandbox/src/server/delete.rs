@@ -119,7 +119,7 @@ impl Turn<'_> {
         options.dry_run |= Writes::read(query, "DeleteOptions")?.dry_run;
         options.policy = said("propagationPolicy").or(options.policy);
         if let Some(grace) = query.number("gracePeriodSeconds")? {
-            options.grace = u64::try_from(grace).ok();
+            options.grace = Some(seconds(grace));
         }
         let orphan = match query.get("orphanDependents") {
             Some(said) => Some(said == "true"),
@@ -207,7 +207,7 @@ impl Turn<'_> {
         let held =
             !finalizers.is_empty() || is_namespace && !is_going(live) || is_held_namespace(target, live);
         if live["metadata"].get("deletionTimestamp").is_some() {
-            return self.delete_again(target, &key, live, finalizers, grace, held, options);
+            return self.delete_again(target, &key, live, finalizers, held, options);
         }
         if !held && grace == 0 {
             if is_graceful(target) {
@@ -228,15 +228,14 @@ impl Turn<'_> {
         Ok(Gone::Later(self.keep_of(target, key, object, options.dry_run)?))
     }
 
-    /// A second deletion can only hurry the first.
-    #[expect(clippy::too_many_arguments, reason = "all of what the first deletion worked out")]
+    /// A second deletion can only hurry the first. What has no time left is held by its finalizers alone, and those
+    /// may change once more.
     fn delete_again(
         &mut self,
         target: &Target,
         key: &Key,
         live: &Arc<Value>,
         finalizers: Vec<Value>,
-        grace: u64,
         held: bool,
         options: &Options,
     ) -> Step<Gone> {
@@ -244,27 +243,22 @@ impl Turn<'_> {
             return Ok(Gone::Later(Arc::clone(live)));
         }
         let before = live["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
-        if is_graceful(target) && (options.grace.is_none() || grace >= before) {
-            // It is on its way already.
-            return Ok(Gone::Later(Arc::clone(live)));
-        }
+        let has_time = is_graceful(target) && before > 0;
+        let sooner = options.grace.filter(|grace| *grace < before);
         let mut object = Value::clone(live);
-        if options.grace.is_some() && grace < before {
-            let begun = live["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
-            let begun: jiff::Timestamp = begun.unwrap_or(self.now);
-            let sooner = SignedDuration::from_secs(i64::try_from(before - grace).unwrap_or(0));
-            let time = begun.checked_sub(sooner).unwrap_or(begun);
-            object["metadata"]["deletionTimestamp"] = Value::from(written(time));
-            object["metadata"]["deletionGracePeriodSeconds"] = Value::from(grace);
-        }
+        let left = match sooner {
+            // It is on its way already.
+            None if has_time => return Ok(Gone::Later(Arc::clone(live))),
+            Some(grace) if has_time => hurry(&mut object, self.now, grace),
+            _ => 0,
+        };
         set_finalizers(&mut object, finalizers);
         if held && !is_graceful(target) {
             object["metadata"]["deletionGracePeriodSeconds"] = Value::from(0);
         }
-        let grace = object["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
-        if !held && grace == 0 {
+        if !held && left == 0 {
             // What only its finalizers kept goes as it stands; what is to go sooner is told so first.
-            let last = match is_graceful(target) && object != **live {
+            let last = match has_time {
                 true => Value::clone(&*self.keep_of(target, key.clone(), object, options.dry_run)?),
                 false => Value::clone(live),
             };
@@ -300,12 +294,17 @@ impl Gone {
     }
 }
 
+/// A number of seconds; one below zero stands for a second.
+fn seconds(said: i64) -> u64 {
+    u64::try_from(said).unwrap_or(1)
+}
+
 /// Reads `DeleteOptions`.
 pub(super) fn read_options(body: &Value) -> Options {
     let preconditions = &body["preconditions"];
     let said = |value: &Value| value.as_str().filter(|said| !said.is_empty()).map(str::to_owned);
     Options {
-        grace: body["gracePeriodSeconds"].as_u64(),
+        grace: body["gracePeriodSeconds"].as_i64().map(seconds),
         policy: said(&body["propagationPolicy"]),
         uid: said(&preconditions["uid"]),
         version: said(&preconditions["resourceVersion"]),
@@ -408,6 +407,20 @@ fn mark(object: &mut Value, now: jiff::Timestamp, grace: u64) {
     if let Some(generation) = metadata["generation"].as_u64().filter(|generation| *generation > 0) {
         metadata["generation"] = Value::from(generation + 1);
     }
+}
+
+/// Gives an object on its way out less time than it had, counted from when it was told to go. Returns how much: what
+/// was given some and has used it up has a second.
+fn hurry(object: &mut Value, now: jiff::Timestamp, grace: u64) -> u64 {
+    let metadata = &mut object["metadata"];
+    let before = metadata["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
+    let due = metadata["deletionTimestamp"].as_str().and_then(|time| time.parse().ok()).unwrap_or(now);
+    let sooner = SignedDuration::from_secs(i64::try_from(before.saturating_sub(grace)).unwrap_or(0));
+    let due = due.checked_sub(sooner).unwrap_or(due);
+    let (due, left) = if due < now { (now, grace.min(1)) } else { (due, grace) };
+    metadata["deletionTimestamp"] = Value::from(written(due));
+    metadata["deletionGracePeriodSeconds"] = Value::from(left);
+    left
 }
 
 /// What holds an object: what held it before, and what the policy of its deletion adds or takes away.

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::dice::Dice;
 use super::profile::Profile;
+use super::sight::{Deed, Done, Sight};
 use crate::cluster::tidings::Tidings;
 
 /// How it is.
@@ -30,13 +31,15 @@ struct Wire {
     writes: AtomicU64,
     /// The client dies with this write.
     last_write: AtomicU64,
+    sight: Sight,
 }
 
 impl Link {
-    pub(super) fn new(profile: Profile, seed: u64) -> Self {
+    pub(super) fn new(profile: Profile, seed: u64, blind_since: Instant) -> Self {
         Self(Arc::new(Wire {
             profile,
             began: Instant::now(),
+            sight: Sight::since(blind_since),
             dice: Mutex::new(Dice::new(seed)),
             state: Tidings::new(State::Open),
             writes: AtomicU64::new(0),
@@ -64,6 +67,21 @@ impl Link {
         self.0.last_write.store(self.writes().saturating_add(writes), Ordering::Relaxed);
     }
 
+    /// Whether the client is gone.
+    pub fn is_dead(&self) -> bool {
+        self.state() == State::Dead
+    }
+
+    /// The client knows of the pods all that had happened until then, or more, whatever it does now.
+    pub fn rests_on(&self) -> Instant {
+        self.0.sight.rests_on()
+    }
+
+    /// What the client last did so to a pod, and what it knew when it decided to.
+    pub fn deed(&self, deed: Deed, pod: &str) -> Option<Done> {
+        self.0.sight.deed(deed, pod)
+    }
+
     /// How many writes have arrived.
     pub fn writes(&self) -> u64 {
         self.0.writes.load(Ordering::Relaxed)
@@ -76,6 +94,10 @@ impl Link {
 
     pub(super) fn state(&self) -> State {
         self.0.state.get()
+    }
+
+    pub(super) fn sight(&self) -> &Sight {
+        &self.0.sight
     }
 
     pub(super) fn profile(&self) -> &Profile {
@@ -105,8 +127,11 @@ impl Link {
         }
     }
 
-    /// Who is dead stays so.
+    /// Who is dead stays so, and sees nothing any more.
     fn turn(&self, to: State) {
+        if to == State::Dead {
+            self.0.sight.falls_behind("for ever");
+        }
         self.0.state.change(|state| if state == State::Dead { state } else { to });
     }
 }

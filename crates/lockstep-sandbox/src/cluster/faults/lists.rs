@@ -43,7 +43,9 @@ mod tests {
 
     #[test]
     fn no_list_is_older_than_it_may_be() {
-        let link = Link::new(Profile { lists: Lists { stale: 1000, behind: 50 }, ..Profile::default() }, 1);
+        let lists = Lists { stale: 1000, behind: 50 };
+        let now = tokio::time::Instant::now();
+        let link = Link::new(Profile { lists, ..Profile::default() }, 1, now);
         let rows = [
             ("", None),
             ("watch=true&resourceVersion=0", None),

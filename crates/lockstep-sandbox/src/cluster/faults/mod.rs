@@ -11,6 +11,7 @@ mod dice;
 mod link;
 mod lists;
 mod profile;
+mod sight;
 mod stream;
 
 use std::future::Future;
@@ -21,13 +22,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tower::Service;
 
 pub use self::link::Link;
 use self::link::State;
 pub use self::profile::{Chance, Fault, Lists, Profile, Span, Watches};
+use self::sight::{Bearing, bearing};
+pub use self::sight::{Deed, Done};
 use super::body::Answered;
 use super::service::InProcess;
 use crate::refusal::{About, Refusal};
@@ -54,12 +58,19 @@ struct Fate {
     late: Duration,
     /// It is lost if the way is cut.
     lost: bool,
+    /// The view that it was decided upon, if it may be one of several that were.
+    rests_on: Option<Instant>,
 }
 
 impl Faulty {
     /// A way in for one client, on which this goes wrong; and the means to cut it.
     pub fn before(inner: InProcess, profile: Profile, seed: u64) -> (Self, Link) {
-        let link = Link::new(profile, seed);
+        Self::after(inner, profile, seed, Instant::now())
+    }
+
+    /// The same, for one that comes after another, and knows nothing of what happened since then.
+    pub fn after(inner: InProcess, profile: Profile, seed: u64, blind_since: Instant) -> (Self, Link) {
+        let link = Link::new(profile, seed, blind_since);
         (Self { inner, link: link.clone() }, link)
     }
 
@@ -76,7 +87,7 @@ impl Faulty {
             Some(Fault::Late(by)) => dice.time(by),
             _ => Duration::ZERO,
         };
-        Fate { travel, fault, late, lost: dice.chance(500) }
+        Fate { travel, fault, late, lost: dice.chance(500), rests_on: None }
     }
 
     /// Carries a request there and its answer back; nothing if there is never one.
@@ -99,25 +110,50 @@ impl Faulty {
         }
         sleep(fate.late).await;
         let (mut head, body) = request.into_parts();
+        let body = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => return Some(Err(error.into())),
+        };
         if let Some(stale) = lists::stale(&self.link, &head.uri, self.inner.revisions()) {
             head.uri = stale;
         }
         let about = Request::from_parts(head.clone(), ());
-        let answer = self.inner.call(Request::from_parts(head, body)).await;
+        self.note(&about, &body, fate.rests_on);
+        let answer = self.inner.call(Request::from_parts(head, Full::new(body))).await;
         if writes {
             self.link.wrote();
         }
         self.link.passes().await.then_some(())?;
         match verdict {
             Some(verdict) => verdict.answer(&about),
-            None => Some(answer.map(|answer| self.stumbling(answer))),
+            None => Some(answer.map(|answer| self.stumbling(answer, &about))),
+        }
+    }
+
+    /// Remembers what is done to a pod, and upon what.
+    fn note<B>(&self, request: &Request<B>, body: &[u8], rests_on: Option<Instant>) {
+        let of = about(request.uri().path());
+        let (Some(rests_on), "pods") = (rests_on, of.what) else { return };
+        let created = || serde_json::from_slice::<serde_json::Value>(body).ok();
+        match *request.method() {
+            Method::DELETE => self.link.sight().done(Deed::Delete, of.name, rests_on),
+            Method::POST if of.name.is_empty() => {
+                let pod = created().unwrap_or_default();
+                let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+                self.link.sight().done(Deed::Create, name, rests_on);
+            }
+            _ => {}
         }
     }
 
     /// Watches stumble on, after the answer has begun.
-    fn stumbling(self, answer: Response<Answered>) -> Response<Answered> {
+    fn stumbling(self, answer: Response<Answered>, to: &Request<()>) -> Response<Answered> {
+        let watch = match bearing(to.method(), to.uri()) {
+            Bearing::Watch(path) => Some(path),
+            _ => None,
+        };
         answer.map(|body| match body {
-            Answered::Events(lines) => Answered::Events(stream::stumbling(self.link, lines)),
+            Answered::Events(lines) => Answered::Events(stream::stumbling(self.link, watch, lines)),
             whole => whole,
         })
     }
@@ -141,7 +177,10 @@ where
         if self.link.state() == State::Dead {
             return Box::pin(std::future::pending());
         }
-        let fate = self.fate(request.method());
+        let step = bearing(request.method(), request.uri()) == Bearing::Step;
+        let sent = step.then(|| self.link.sight().sends());
+        let rests_on = sent.as_ref().map(|sent| sent.rests_on);
+        let fate = Fate { rests_on, ..self.fate(request.method()) };
         let (tell, told) = oneshot::channel();
         let faulty = self.clone();
         // What is sent arrives, whether or not anybody still waits for the answer.
@@ -151,13 +190,19 @@ where
             }
         });
         Box::pin(async move {
-            match told.await {
+            let mut sent = sent;
+            let answer = match told.await {
                 Ok(answer) => answer,
                 Err(_) => {
                     sleep(READ_TIMEOUT).await;
                     reset()
                 }
+            };
+            let well = answer.as_ref().is_ok_and(|answer| !answer.status().is_server_error());
+            if let Some(sent) = sent.as_mut().filter(|_| !well) {
+                sent.failed();
             }
+            answer
         })
     }
 }

@@ -4,28 +4,31 @@ use std::io;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::refusal::Refusal;
 
 use super::link::Link;
+use super::sight::Sight;
 
 type Lines = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 struct Stumbling {
     link: Link,
+    /// The pods that are watched.
+    watch: Option<String>,
     lines: Lines,
     ends: Option<Instant>,
     over: bool,
 }
 
-/// The same events, as they arrive.
-pub(super) fn stumbling(link: Link, lines: Lines) -> Lines {
+/// The same events, as they arrive; `watch` names those of pods.
+pub(super) fn stumbling(link: Link, watch: Option<String>, lines: Lines) -> Lines {
     let lives = link.profile().watches.live.filter(|_| !link.is_calm());
     let ends = lives.map(|span| Instant::now() + link.dice().time(span));
-    let stumbling = Stumbling { link, lines, ends, over: false };
+    let stumbling = Stumbling { link, watch, lines, ends, over: false };
     Box::pin(futures::stream::unfold(stumbling, |mut stumbling| async move {
         let line = stumbling.next().await?;
         Some((line, stumbling))
@@ -37,13 +40,26 @@ impl Stumbling {
         if self.over {
             return None;
         }
-        let line = tokio::select! {
-            biased;
-            line = self.lines.next() => line,
-            () = until(self.ends) => return self.end(),
+        let line = match self.lines.next().now_or_never() {
+            Some(line) => line,
+            None => {
+                self.see(Sight::caught_up);
+                tokio::select! {
+                    biased;
+                    line = self.lines.next() => line,
+                    () = until(self.ends) => return self.end(),
+                }
+            }
         };
+        self.see(Sight::falls_behind);
         self.hold().await;
         if self.link.passes().await { line } else { std::future::pending().await }
+    }
+
+    fn see(&self, what: impl Fn(&Sight, &str)) {
+        if let Some(watch) = &self.watch {
+            what(self.link.sight(), watch);
+        }
     }
 
     /// Holds back what has come, and with it all that comes after.
@@ -70,6 +86,12 @@ impl Stumbling {
                 Some(Ok(Bytes::from(format!("{event}\n"))))
             }
         }
+    }
+}
+
+impl Drop for Stumbling {
+    fn drop(&mut self) {
+        self.see(Sight::falls_behind);
     }
 }
 
