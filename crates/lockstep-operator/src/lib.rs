@@ -5,11 +5,14 @@
 
 pub mod act;
 pub mod admission;
+pub mod adopt;
+pub mod budgets;
 pub mod certificates;
 pub mod clock;
 pub mod controller;
 pub mod dialects;
 pub mod election;
+pub mod federation;
 pub mod metrics;
 pub mod observe;
 pub mod operator;

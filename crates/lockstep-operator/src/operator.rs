@@ -10,12 +10,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{self, Limits};
+use crate::budgets::Budgets;
 use crate::certificates::{SecretStore, bundle, conversion, files};
 use crate::clock::Clock;
 use crate::controller::{self, ControllerOptions};
 use crate::dialects::{self, Dialects, Setting};
 use crate::election::{BadTiming, Election, ElectionOptions, Leadership};
+use crate::federation::{self, Stamper};
 use crate::metrics::Metrics;
+use crate::report::Herald;
 use crate::serve::{Readiness, ServingCertificate, Shutdown, health, serve_plain, serve_tls};
 
 /// How an operator is set up.
@@ -33,6 +36,10 @@ pub struct OperatorOptions {
     pub webhook: Option<WebhookOptions>,
     /// The dialects whose objects are looked after, where their definitions are ours.
     pub dialects: Dialects,
+    /// Whether unavailable budgets are looked after, where their definition is ours.
+    pub budgets: bool,
+    /// Look after rollouts over several clusters on Karmada's API server, and after nothing else.
+    pub federation: bool,
     /// What time it is.
     pub clock: Clock,
 }
@@ -68,6 +75,12 @@ const SECRET: &str = "lockstep-webhook-cert";
 /// The webhook configuration that is kept trusting us.
 const CONFIGURATION: &str = "lockstep";
 
+/// The webhook configurations by which pods are guarded, one validating and one mutating.
+const GUARDS: &str = "lockstep-budgets";
+
+/// The webhook configuration by which Works are stamped. It sorts before Karmada's own.
+pub const FEDERATION: &str = "lockstep-federation";
+
 /// The operator cannot be started, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
@@ -95,18 +108,31 @@ pub async fn run(
     let mut servers = JoinSet::new();
     let mut followers = JoinSet::new();
     let (authorities, trusted) = watch::channel(None);
+    let budgets = (options.budgets && !options.federation).then(|| {
+        let (namespace, clock) = (options.namespace.clone(), options.clock.clone());
+        Budgets::new(client.clone(), namespace, metrics.clone(), clock)
+    });
+    if let Some(budgets) = budgets.clone() {
+        followers.spawn(async move { budgets.run().await });
+    }
     serve_health(&options, &metrics, &readiness, &shutdown, &mut servers).await?;
     match &options.webhook {
         Some(webhook) => {
             let shown = ServingCertificate::none();
             let known = (client.clone(), options.dialects.clone());
-            serve_admission((webhook, known), &metrics, &shown, &shutdown, &mut servers).await?;
+            let router = if options.federation {
+                admission::federation_router(Stamper::new(client.clone()))
+            } else {
+                admission::router(metrics.clone(), webhook.limits, Some(known), budgets.as_ref())
+            };
+            serve_admission(webhook.address, router, &shown, &shutdown, &mut servers).await?;
             follow(&client, (webhook, &options.clock), shown, &readiness, authorities, &mut followers);
         }
         // Where admission is not served, nothing is missing for it.
         None => readiness.certificate(true),
     }
-    let duties = Duties { client, options: &options, metrics: &metrics, readiness: &readiness, trusted };
+    let duties =
+        Duties { client, options: &options, budgets, metrics: &metrics, readiness: &readiness, trusted };
     duties.lead(&shutdown).await?;
     readiness.ending();
     while servers.join_next().await.is_some() {}
@@ -137,14 +163,13 @@ async fn serve_health(
 }
 
 async fn serve_admission(
-    (webhook, dialects): (&WebhookOptions, (Client, Dialects)),
-    metrics: &Metrics,
+    address: SocketAddr,
+    router: axum::Router,
     shown: &Arc<ServingCertificate>,
     shutdown: &Shutdown,
     servers: &mut JoinSet<()>,
 ) -> Result<(), OperatorError> {
-    let listener = listen(webhook.address).await?;
-    let router = admission::router(metrics.clone(), webhook.limits, Some(dialects));
+    let listener = listen(address).await?;
     let (shown, shutdown) = (Arc::clone(shown), shutdown.clone());
     servers.spawn(async move {
         if let Err(error) = serve_tls(listener, router, shown, shutdown).await {
@@ -183,6 +208,7 @@ fn follow(
 struct Duties<'a> {
     client: Client,
     options: &'a OperatorOptions,
+    budgets: Option<Budgets>,
     metrics: &'a Metrics,
     readiness: &'a Readiness,
     trusted: watch::Receiver<Option<String>>,
@@ -210,6 +236,32 @@ impl Duties<'_> {
     /// One term, for as long as we are sure.
     async fn term(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let _term = Term::begin(self.metrics, self.readiness);
+        if self.options.federation {
+            self.federate(sure).await;
+        } else {
+            self.look_after_sets(sure).await;
+        }
+    }
+
+    /// Whether the API server has to be told which authorities to trust.
+    fn certifies_itself(&self) -> bool {
+        let webhook = self.options.webhook.as_ref();
+        webhook.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }))
+    }
+
+    async fn federate(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
+        let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
+        let (client, clock) = (self.client.clone(), self.options.clock.clone());
+        let trust = async {
+            if self.certifies_itself() {
+                bundle::keep_mutating(&self.client, FEDERATION, self.trusted.clone()).await;
+            }
+        };
+        self.readiness.caches(true);
+        tokio::join!(federation::run(federation::Setting { client, instance, sure, clock }), trust);
+    }
+
+    async fn look_after_sets(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
         let (namespace, clock) = (self.options.namespace.clone(), self.options.clock.clone());
         let setting = Setting {
@@ -221,18 +273,25 @@ impl Duties<'_> {
             clock: clock.clone(),
         };
         let dialects = dialects::run(setting, self.options.dialects.clone());
-        let options = ControllerOptions { namespace, instance, clock };
+        let herald = Herald::new(self.client.clone(), instance.clone(), clock.clone());
+        let budgets = async {
+            match &self.budgets {
+                Some(budgets) => budgets.lead(herald, Arc::clone(&sure)).await,
+                None => std::future::pending().await,
+            }
+        };
+        let options = ControllerOptions { namespace, instance, budgets: self.budgets.clone(), clock };
         let filled = self.readiness.clone();
         let ready = move || {
             filled.caches(true);
             tracing::info!("looks after sets");
         };
-        let controller = controller::run(self.client.clone(), options, self.metrics.clone(), sure, ready);
-        let own = self.options.webhook.as_ref();
-        let own = own.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }));
+        let controller =
+            controller::run(self.client.clone(), options, self.metrics.clone(), Arc::clone(&sure), ready);
         let trust = async {
-            if own {
-                let webhooks = bundle::keep(self.client.clone(), CONFIGURATION, self.trusted.clone());
+            if self.certifies_itself() {
+                let guards = self.budgets.as_ref().map(|_| GUARDS);
+                let webhooks = bundle::keep_all(&self.client, CONFIGURATION, guards, self.trusted.clone());
                 let conversions = async {
                     if !self.options.dialects.0.is_empty() {
                         conversion::keep(self.client.clone(), self.trusted.clone()).await;
@@ -245,6 +304,7 @@ impl Duties<'_> {
         tokio::select! {
             () = controller => {}
             () = dialects => {}
+            () = budgets => {}
             () = trust => {}
         }
     }
@@ -267,7 +327,7 @@ impl Term {
 impl Drop for Term {
     fn drop(&mut self) {
         self.metrics.leader(false);
-        self.metrics.forget_all_sets();
+        self.metrics.forget_all();
         self.readiness.leading(false);
         self.readiness.caches(false);
     }

@@ -63,13 +63,14 @@ impl Replica {
         let router = health(metrics.clone(), readiness.clone());
         let plain_told = told.clone();
         tasks.spawn(async move { serve_plain(plain, router, plain_told).await.expect("served") });
-        let (router, certificate) = (admission::router(metrics.clone(), limits, None), Arc::clone(&shown));
+        let (router, certificate) =
+            (admission::router(metrics.clone(), limits, None, None), Arc::clone(&shown));
         tasks.spawn(async move { serve_tls(listener, router, certificate, told).await.expect("served") });
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let store = SecretStore::new(client.clone(), "default", SECRET, names).lifetimes(lives);
         let certificate = Arc::clone(&shown);
         tasks.spawn(async move { store.follow(&certificate, &readiness, &authorities).await });
-        tasks.spawn(async move { bundle::keep(client, "lockstep", trusted).await });
+        tasks.spawn(async move { bundle::keep_all(&client, "lockstep", None, trusted).await });
         let replica = Self { port, health: health_port, metrics, shown, trigger, tasks };
         tokio::time::timeout(SOON, replica.ready()).await.expect("it gets a certificate");
         replica

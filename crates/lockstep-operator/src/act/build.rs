@@ -10,10 +10,10 @@ use lockstep_core::model::{GangScheduler, Role, RuleKind, Spec};
 use lockstep_core::plan::{BatchRef, Create, PodSlot};
 use serde_json::{Map, Value, json};
 
-use super::gang::gang_name;
+use super::gang::{Volcano, gang_name};
 
 /// Which set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetRef {
     /// Its namespace.
     pub namespace: String,
@@ -23,6 +23,8 @@ pub struct SetRef {
     pub uid: String,
     /// What the set was made from, if it was.
     pub maker: Option<Maker>,
+    /// What Volcano is told of its gangs.
+    pub volcano: Volcano,
 }
 
 /// An object of another kind that a set was made from.
@@ -111,6 +113,7 @@ fn values<'a>(
         member: slot.member.as_str(),
         pod: slot.index,
         revision: create.revision.as_str(),
+        set_revision: create.set_revision.as_str(),
         leader,
         size: content.size(),
         index: content.index(slot.member.as_str(), slot.index),
@@ -202,7 +205,9 @@ impl Blueprint<'_> {
         }
     }
 
-    /// Puts a pod beside the others of its batch: required, or beyond the last full batch preferred.
+    /// Puts a pod beside the others of its batch: required, or beyond the last full batch preferred. Batches that
+    /// find their places at the same time keep apart where they can: a scheduler takes pods one by one, and two
+    /// batches that begin on a node with room for one would both wait for ever.
     fn place(
         &self,
         spec: &mut Value,
@@ -219,13 +224,20 @@ impl Blueprint<'_> {
             _ => None,
         });
         let Some(topology) = topology else { return };
-        let term = json!({"labelSelector": {"matchLabels": {key: value}}, "topologyKey": topology});
-        let affinity = &mut object(spec, "affinity")["podAffinity"];
+        let beside = json!({"labelSelector": {"matchLabels": {&key: &value}}, "topologyKey": topology});
+        let preferred = |term: Value| json!({"weight": 100, "podAffinityTerm": term});
+        let affinity = object(spec, "affinity");
         if batch.required {
-            push(affinity, "requiredDuringSchedulingIgnoredDuringExecution", term);
+            push(&mut affinity["podAffinity"], "requiredDuringSchedulingIgnoredDuringExecution", beside);
         } else {
-            let preferred = json!({"weight": 100, "podAffinityTerm": term});
-            push(affinity, "preferredDuringSchedulingIgnoredDuringExecution", preferred);
+            let beside = preferred(beside);
+            push(&mut affinity["podAffinity"], "preferredDuringSchedulingIgnoredDuringExecution", beside);
+        }
+        if batch.apart {
+            let others = json!([{"key": key, "operator": "Exists"}, {"key": key, "operator": "NotIn", "values": [value]}]);
+            let others =
+                preferred(json!({"labelSelector": {"matchExpressions": others}, "topologyKey": topology}));
+            push(&mut affinity["podAntiAffinity"], "preferredDuringSchedulingIgnoredDuringExecution", others);
         }
     }
 
@@ -336,7 +348,8 @@ spec:
         let spec = lockstep_api::lower(&parsed.set);
         let stored = StoredSet::of(&parsed.set);
         let content = stored.roles.values().next().unwrap().content().unwrap();
-        let set = SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into(), maker: None };
+        let set =
+            SetRef { namespace: "ml".into(), name: "llama".into(), uid: "u".into(), ..SetRef::default() };
         let create = Create {
             of: InstanceRef { group: 1, role: "prefill".into(), instance: 2 },
             revision: spec.roles[0].revision,
@@ -346,7 +359,7 @@ spec:
             refill: false,
             gated,
             gang: Some(GangName::Base(0)),
-            batches: vec![BatchRef { rule: "near".into(), batch: 1, required }],
+            batches: vec![BatchRef { rule: "near".into(), batch: 1, required, apart: required }],
             why: CreateWhy::Recover,
         };
         let slot = PodSlot { member: member.into(), index };
@@ -392,7 +405,12 @@ spec:
         let term = &affinity["requiredDuringSchedulingIgnoredDuringExecution"][0];
         assert_eq!(term["topologyKey"], "zone");
         assert_eq!(term["labelSelector"]["matchLabels"]["batch.lockstep.dev/near"], "llama-1-1");
+        let apart =
+            &pod["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0];
+        let others = &apart["podAffinityTerm"]["labelSelector"]["matchExpressions"];
+        assert_eq!((&others[0]["operator"], &others[1]["values"]), (&json!("Exists"), &json!(["llama-1-1"])));
         let beyond = build("worker", 0, false, false);
+        assert!(beyond["spec"]["affinity"].get("podAntiAffinity").is_none());
         assert_eq!(
             beyond["spec"]["affinity"]["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"],
             100

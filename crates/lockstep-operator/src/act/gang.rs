@@ -1,5 +1,7 @@
 //! Gangs as the schedulers know them.
 
+use std::collections::BTreeMap;
+
 use kube::api::{ApiResource, GroupVersionKind};
 use lockstep_api::label;
 use lockstep_core::gang::{Gang, GangName};
@@ -24,13 +26,47 @@ pub fn gang_resource(scheduler: GangScheduler) -> Option<ApiResource> {
     Some(ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural))
 }
 
+/// What Volcano is told of a set's gangs besides their minimum. Its own annotations say so, as they do on pods whose
+/// gangs it makes itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Volcano {
+    queue: Option<String>,
+    topology: Option<Value>,
+}
+
+impl Volcano {
+    /// Reads the annotations of a set.
+    pub fn read(annotations: &BTreeMap<String, String>) -> Self {
+        let said = |key: &str| annotations.get(key).filter(|text| !text.is_empty());
+        let mode = said("volcano.sh/network-topology-mode").map(|mode| ("mode", json!(mode)));
+        let tier = said("volcano.sh/network-topology-highest-tier").and_then(|tier| tier.parse::<u32>().ok());
+        let tier = tier.map(|tier| ("highestTierAllowed", json!(tier)));
+        let topology: Value = mode.into_iter().chain(tier).collect();
+        Self {
+            queue: said("scheduling.volcano.sh/queue-name").cloned(),
+            topology: Some(topology).filter(|topology| *topology != json!({})),
+        }
+    }
+
+    fn spec(&self, minimum: u32) -> Value {
+        let mut spec = json!({"minMember": minimum});
+        if let Some(queue) = &self.queue {
+            spec["queue"] = json!(queue);
+        }
+        if let Some(topology) = &self.topology {
+            spec["networkTopology"] = topology.clone();
+        }
+        spec
+    }
+}
+
 /// A gang as it must stand. `pods` are the names of its pods, which a PodGang lists.
 pub fn gang_object(scheduler: GangScheduler, set: &SetRef, gang: &Gang, pods: &[String]) -> Option<Value> {
     let resource = gang_resource(scheduler)?;
     let spec = match scheduler {
         GangScheduler::None => return None,
         GangScheduler::PodGroup => json!({"schedulingPolicy": {"gang": {"minCount": gang.minimum.max(1)}}}),
-        GangScheduler::Volcano => json!({"minMember": gang.minimum.max(1)}),
+        GangScheduler::Volcano => set.volcano.spec(gang.minimum.max(1)),
         GangScheduler::PodGang => {
             let references = pods.iter().map(|name| json!({"namespace": set.namespace, "name": name}));
             json!({"podgroups": [{
@@ -56,4 +92,29 @@ pub fn gang_object(scheduler: GangScheduler, set: &SetRef, gang: &Gang, pods: &[
         },
         "spec": spec,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volcano_is_told_what_its_annotations_say() {
+        let rows: [(&[(&str, &str)], Value); 4] = [
+            (&[], json!({"minMember": 3})),
+            (&[("scheduling.volcano.sh/queue-name", "gold")], json!({"minMember": 3, "queue": "gold"})),
+            (
+                &[
+                    ("volcano.sh/network-topology-mode", "hard"),
+                    ("volcano.sh/network-topology-highest-tier", "2"),
+                ],
+                json!({"minMember": 3, "networkTopology": {"mode": "hard", "highestTierAllowed": 2}}),
+            ),
+            (&[("volcano.sh/network-topology-highest-tier", "rack")], json!({"minMember": 3})),
+        ];
+        for (annotations, spec) in rows {
+            let annotations = annotations.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(Volcano::read(&annotations).spec(3), spec);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The hand that writes: single requests, each with the precondition that makes it safe to be late.
 
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Client, Error};
 use lockstep_api::label;
 use lockstep_core::names::Uid;
@@ -156,6 +156,13 @@ impl Hand {
             Err(Error::Api(status)) if status.code == 409 => Ok(Answer::Changed(self.get(name).await?)),
             Err(error) => Err(ActError::of(format!("lift the gate of pod {name}"), error)),
         }
+    }
+
+    /// All pods that say they belong to a set.
+    pub async fn all_of(&self, set: &str) -> Result<Vec<SlimPod>, ActError> {
+        let of_set = ListParams::default().labels(&format!("{}={set}", label::SET));
+        let listed = self.pods.list(&of_set).await;
+        listed.map(|list| list.items).map_err(|error| ActError::of(format!("list the pods of {set}"), error))
     }
 
     /// A pod as it stands.

@@ -5,5 +5,5 @@ mod gang;
 mod hand;
 
 pub use build::{Blueprint, Maker, SetRef, pod_name};
-pub use gang::{gang_name, gang_object, gang_resource};
+pub use gang::{Volcano, gang_name, gang_object, gang_resource};
 pub use hand::{ActError, Answer, Hand};

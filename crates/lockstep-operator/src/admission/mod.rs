@@ -3,6 +3,7 @@
 //! All errors are told at once. What is right is then proved by playing its rollout on an ideal cluster, on a
 //! thread of its own and within a time bound: a proof that takes too long stops nobody, and says so.
 
+mod budget;
 pub mod convert;
 mod review;
 mod tongue;
@@ -25,7 +26,9 @@ use tokio::time::{Instant, timeout_at};
 
 pub use self::review::{Examined, Question, examine, review};
 pub use self::tongue::{Tongue, Understood};
+use crate::budgets::{Budgets, Kind, Reviewer};
 use crate::dialects::Dialects;
+use crate::federation::Stamper;
 use crate::metrics::{Metrics, ReviewOutcome};
 
 /// An object has at most 1.5 MiB or so in etcd; a review carries two of them.
@@ -55,16 +58,56 @@ pub struct Desk {
     turns: Arc<Semaphore>,
     metrics: Metrics,
     dialects: Option<(Client, Dialects)>,
+    budgets: Option<Budgets>,
 }
 
-/// `POST /validate` and `POST /convert`. Objects of dialects are understood where there is somebody to ask what these
-/// read beside them.
-pub fn router(metrics: Metrics, limits: Limits, dialects: Option<(Client, Dialects)>) -> Router {
-    let desk = Desk::new(metrics, limits, dialects);
+/// `POST /validate` and `POST /convert`, and `POST /budgets/…` about pods where budgets are looked after. Objects of
+/// dialects are understood where there is somebody to ask what these read beside them.
+pub fn router(
+    metrics: Metrics,
+    limits: Limits,
+    dialects: Option<(Client, Dialects)>,
+    budgets: Option<&Budgets>,
+) -> Router {
+    let desk = Desk::new(metrics, limits, dialects).with_budgets(budgets.cloned());
+    let pods = budgets.map(|budgets| {
+        let about = |kind: Kind| {
+            let reviewer = budgets.reviewer();
+            post(move |body: Bytes| review_pod(reviewer, kind, body)).layer(DefaultBodyLimit::max(LARGEST))
+        };
+        Router::new()
+            .route("/budgets/delete", about(Kind::Delete))
+            .route("/budgets/evict", about(Kind::Evict))
+            .route("/budgets/update", about(Kind::Update))
+    });
     Router::new()
+        .merge(pods.unwrap_or_default())
         .route("/validate", post(validate).layer(DefaultBodyLimit::max(LARGEST)))
         .route("/convert", post(convert).layer(DefaultBodyLimit::max(LARGEST_LIST)))
         .with_state(desk)
+}
+
+/// Stamps Works on Karmada's API server.
+pub fn federation_router(stamper: Stamper) -> Router {
+    let works = post(move |body: Bytes| review_work(stamper, body)).layer(DefaultBodyLimit::max(LARGEST));
+    Router::new().route(WORKS, works)
+}
+
+/// Where Works are stamped.
+pub const WORKS: &str = "/federation/works";
+
+async fn review_work(stamper: Stamper, body: Bytes) -> Response {
+    match stamper.review(&body).await {
+        Ok(review) => Json(review).into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
+    }
+}
+
+async fn review_pod(reviewer: Reviewer, kind: Kind, body: Bytes) -> Response {
+    match reviewer.review(kind, &body).await {
+        Ok(review) => Json(review).into_response(),
+        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response(),
+    }
 }
 
 async fn convert(State(desk): State<Desk>, body: Bytes) -> Response {
@@ -92,7 +135,13 @@ fn read(body: &[u8]) -> Result<AdmissionRequest<DynamicObject>, String> {
 impl Desk {
     /// Nothing is asked yet.
     pub fn new(metrics: Metrics, limits: Limits, dialects: Option<(Client, Dialects)>) -> Self {
-        Self { limits, turns: Arc::new(Semaphore::new(limits.proofs.max(1))), metrics, dialects }
+        let turns = Arc::new(Semaphore::new(limits.proofs.max(1)));
+        Self { limits, turns, metrics, dialects, budgets: None }
+    }
+
+    /// Sets that could never be rolled out under these budgets are refused.
+    pub fn with_budgets(self, budgets: Option<Budgets>) -> Self {
+        Self { budgets, ..self }
     }
 
     /// Answers a review in JSON, or says what is wrong with it.
@@ -108,8 +157,16 @@ impl Desk {
 
     async fn answer(&self, request: &AdmissionRequest<DynamicObject>) -> AdmissionResponse {
         let examined = match Tongue::of(request, self.dialects.as_ref()).await {
+            _ if budget::is_one(request) => budget::examine(request),
             Ok(tongue) => examine(request, &tongue),
             Err(error) => review::unreadable(request, &error),
+        };
+        let examined = match (examined, &self.budgets) {
+            (Examined::ToProve(question), Some(budgets)) => {
+                let covering = budgets.objects(&question.namespace());
+                question.under(&covering)
+            }
+            (examined, _) => examined,
         };
         let (response, outcome) = match examined {
             Examined::Answered(response, outcome) => (*response, outcome),

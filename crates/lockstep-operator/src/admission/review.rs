@@ -6,6 +6,7 @@ use kube::core::DynamicObject;
 use kube::core::Status;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 use kube::core::response::{StatusCause, StatusDetails};
+use lockstep_api::budget::{PodUnavailableBudget, never_fits};
 use lockstep_api::proof::{self, Verdict};
 use lockstep_api::{API_VERSION, KIND, Problem, Valid, lower};
 use lockstep_core::model::Spec;
@@ -88,7 +89,7 @@ pub(super) fn unreadable(request: &AdmissionRequest<DynamicObject>, error: &kube
 }
 
 /// What a refusal speaks of.
-fn about(request: &AdmissionRequest<DynamicObject>) -> StatusDetails {
+pub(super) fn about(request: &AdmissionRequest<DynamicObject>) -> StatusDetails {
     StatusDetails {
         name: request.name.clone(),
         group: request.kind.group.clone(),
@@ -127,6 +128,27 @@ pub(super) fn value(object: &DynamicObject) -> Value {
 }
 
 impl Question {
+    /// The namespace the set is in.
+    pub(super) fn namespace(&self) -> String {
+        self.set.metadata.namespace.clone().unwrap_or_default()
+    }
+
+    /// The same under these budgets: refused if an instance could never go under one of them.
+    pub(super) fn under(self: Box<Self>, budgets: &[PodUnavailableBudget]) -> Examined {
+        let never = budgets.iter().filter_map(|budget| never_fits(&self.set, budget));
+        let told = |problem: Problem| match &self.places {
+            Some(places) => places.translate(&problem),
+            None => problem,
+        };
+        let problems: Vec<Problem> = never.map(told).collect();
+        if problems.is_empty() {
+            return Examined::ToProve(self);
+        }
+        let mut response = denied(self.response, self.about, &problems);
+        response.warnings = said(self.warnings);
+        Examined::Answered(Box::new(response), ReviewOutcome::Denied)
+    }
+
     /// Plays the rollout, and answers. A new set must be able to start and to update every role; a changed one must
     /// get from what was stored to what is wished, and is warned of what later updates would meet.
     pub fn answer(mut self) -> (AdmissionResponse, ReviewOutcome) {
@@ -171,7 +193,7 @@ impl Question {
     }
 }
 
-fn said(warnings: Vec<String>) -> Option<Vec<String>> {
+pub(super) fn said(warnings: Vec<String>) -> Option<Vec<String>> {
     Some(warnings).filter(|warnings| !warnings.is_empty())
 }
 
@@ -181,7 +203,11 @@ pub(super) fn one_line(problem: &Problem) -> String {
 }
 
 /// Refuses, with every problem on a line of its own, and once more for machines.
-fn denied(response: AdmissionResponse, about: StatusDetails, problems: &[Problem]) -> AdmissionResponse {
+pub(super) fn denied(
+    response: AdmissionResponse,
+    about: StatusDetails,
+    problems: &[Problem],
+) -> AdmissionResponse {
     let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
     let cause = |problem: &Problem| {
         let whole = Problem { path: String::new(), ..problem.clone() };

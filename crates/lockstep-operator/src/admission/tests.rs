@@ -187,7 +187,7 @@ fn what_is_no_review_is_an_error_and_not_a_panic() {
 }
 
 fn desk(limits: Limits) -> Desk {
-    Desk { limits, turns: Arc::new(Semaphore::new(limits.proofs)), metrics: Metrics::new(), dialects: None }
+    Desk::new(Metrics::new(), limits, None)
 }
 
 #[tokio::test]

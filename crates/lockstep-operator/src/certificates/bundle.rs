@@ -1,13 +1,18 @@
 //! Telling API servers which authorities to trust.
 
+use std::fmt::Debug;
+
 use futures::StreamExt;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube::Api;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::{ByteString, ClusterResourceScope};
 use kube::api::{Patch, PatchParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::watch_object;
+use kube::{Api, Resource, ResourceExt};
 use lockstep_api::label::FIELD_MANAGER;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -15,10 +20,56 @@ use tokio::time::sleep;
 /// How long to wait after a failure.
 const BREATH: std::time::Duration = std::time::Duration::from_secs(2);
 
+/// A configuration of webhooks, validating or mutating.
+trait Configuration:
+    Resource<DynamicType = (), Scope = ClusterResourceScope> + Clone + DeserializeOwned + Debug + Send + 'static
+{
+    /// The webhooks: how each is called, and whom it asks.
+    fn webhooks(&self) -> Vec<(&str, &WebhookClientConfig)>;
+}
+
+impl Configuration for ValidatingWebhookConfiguration {
+    fn webhooks(&self) -> Vec<(&str, &WebhookClientConfig)> {
+        self.webhooks.iter().flatten().map(|it| (it.name.as_str(), &it.client_config)).collect()
+    }
+}
+
+impl Configuration for MutatingWebhookConfiguration {
+    fn webhooks(&self) -> Vec<(&str, &WebhookClientConfig)> {
+        self.webhooks.iter().flatten().map(|it| (it.name.as_str(), &it.client_config)).collect()
+    }
+}
+
+/// Keeps the authorities in all our configurations: the validating one, and both of those that guard pods, if they do.
+pub async fn keep_all(
+    client: &kube::Client,
+    sets: &str,
+    guards: Option<&str>,
+    authorities: watch::Receiver<Option<String>>,
+) {
+    let validating = |name| keep::<ValidatingWebhookConfiguration>(client.clone(), name, authorities.clone());
+    let guards = async {
+        if let Some(name) = guards {
+            let mutating = keep::<MutatingWebhookConfiguration>(client.clone(), name, authorities.clone());
+            tokio::join!(validating(name), mutating);
+        }
+    };
+    tokio::join!(validating(sets), guards);
+}
+
+/// Keeps the authorities in a configuration of mutating webhooks.
+pub async fn keep_mutating(client: &kube::Client, name: &str, authorities: watch::Receiver<Option<String>>) {
+    keep::<MutatingWebhookConfiguration>(client.clone(), name, authorities).await;
+}
+
 /// Keeps the authorities in a webhook configuration as they should be, whoever changes them; for ever. Only the
 /// leader does so.
-pub async fn keep(client: kube::Client, name: &str, mut authorities: watch::Receiver<Option<String>>) {
-    let api: Api<ValidatingWebhookConfiguration> = Api::all(client);
+async fn keep<K: Configuration>(
+    client: kube::Client,
+    name: &str,
+    mut authorities: watch::Receiver<Option<String>>,
+) {
+    let api: Api<K> = Api::all(client);
     let mut changes = watch_object(api.clone(), name).default_backoff().boxed();
     let mut present = api.get_opt(name).await.unwrap_or_default();
     loop {
@@ -54,15 +105,15 @@ pub async fn keep(client: kube::Client, name: &str, mut authorities: watch::Rece
 }
 
 /// What has to be changed so that every webhook of a configuration trusts these; nothing if all do.
-pub fn correction(present: &ValidatingWebhookConfiguration, pem: &str) -> Option<Value> {
+fn correction(present: &impl Configuration, pem: &str) -> Option<Value> {
     let bundle = ByteString(pem.as_bytes().to_vec());
-    let webhooks = present.webhooks.iter().flatten();
+    let webhooks = present.webhooks().into_iter();
     let wrong: Vec<Value> = webhooks
-        .filter(|webhook| webhook.client_config.ca_bundle.as_ref() != Some(&bundle))
-        .map(|webhook| json!({"name": webhook.name, "clientConfig": {"caBundle": bundle}}))
+        .filter(|(_, client)| client.ca_bundle.as_ref() != Some(&bundle))
+        .map(|(name, _)| json!({"name": name, "clientConfig": {"caBundle": bundle}}))
         .collect();
     // With the version that was seen: a webhook that is gone meanwhile must not come back half made.
-    let version = present.metadata.resource_version.as_deref();
+    let version = present.resource_version();
     (!wrong.is_empty()).then(|| json!({"metadata": {"resourceVersion": version}, "webhooks": wrong}))
 }
 

@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
+use crate::budgets::Budgets;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::Herald;
@@ -22,12 +24,14 @@ use crate::set::{Actor, Context, Handle};
 pub type Key = (String, String);
 
 /// How a controller is set up.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ControllerOptions {
     /// Look after sets of this namespace only.
     pub namespace: Option<String>,
     /// Who writes events.
     pub instance: Option<String>,
+    /// Unavailable budgets, if they are looked after.
+    pub budgets: Option<Budgets>,
     /// What time it is.
     pub clock: Clock,
 }
@@ -87,9 +91,16 @@ pub async fn run(
     let registry = Arc::new(Registry { clock: clock.clone(), ..Registry::default() });
     let events = Arc::new(Herald::new(client.clone(), options.instance.clone(), clock.clone()));
     let waiting = Arc::clone(&registry.waiting);
-    let context = Arc::new(Context { client: client.clone(), sure, events, metrics, waiting, clock });
+    let budgets = options.budgets.clone();
+    let context =
+        Arc::new(Context { client: client.clone(), sure, events, metrics, waiting, budgets, clock });
     let mut watches = JoinSet::new();
     feeds::start(&client, &options, &registry, &mut watches).await;
+    if let Some(budgets) = options.budgets.clone() {
+        // What a budget says of our pods must be known before any of them goes.
+        budgets.ready().await;
+        watches.spawn(pass_on(budgets, Arc::clone(&registry)));
+    }
     ready();
     let mut actors: JoinSet<()> = JoinSet::new();
     let mut running: BTreeMap<Key, tokio::task::Id> = BTreeMap::new();
@@ -124,6 +135,23 @@ pub async fn run(
             _ = watches.join_next() => {
                 tracing::error!("a watch broke down");
                 return;
+            }
+        }
+    }
+}
+
+/// Whatever happens to a budget's account concerns all sets of its namespace: they may have waited for it.
+async fn pass_on(budgets: Budgets, registry: Arc<Registry>) {
+    let mut news = budgets.news();
+    loop {
+        let namespace = match news.recv().await {
+            Ok(namespace) => Some(namespace),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return std::future::pending().await,
+        };
+        for (key, handle) in registry.all() {
+            if namespace.as_ref().is_none_or(|namespace| *namespace == key.0) {
+                handle.ring();
             }
         }
     }

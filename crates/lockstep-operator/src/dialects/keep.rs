@@ -94,8 +94,15 @@ impl Keeper {
     async fn make(&self, object: &Arc<Value>, world: &World) -> Outcome {
         let mut outcome = Outcome { lowered: self.dialect.lower(object, world), set: None, failed: None };
         let standing = self.book.get(&set_id(object));
-        outcome.set = standing.filter(|set| super::id::is_made_from(set, &object["metadata"]["uid"]));
+        let ours = |set: &Arc<Value>| super::id::is_made_from(set, &object["metadata"]["uid"]);
+        let free = standing.as_ref().is_none_or(ours);
+        outcome.set = standing.filter(ours);
         let Ok(lowered) = &outcome.lowered else { return outcome };
+        // The set's controller makes the services that its pods need, unless those of that name are there.
+        if let Err(error) = self.apply_beside(object, lowered, |it| free && is_service(it)).await {
+            outcome.failed = Some(error);
+            return outcome;
+        }
         let set = wanted::set(object, lowered, self.dialect.name());
         match self.desk.apply(&set, object).await {
             Ok(Applied::Stands(set)) => outcome.set = Some(set),
@@ -117,36 +124,45 @@ impl Keeper {
                 return outcome;
             }
         }
-        if let Err(error) = self.keep_beside(object, lowered).await {
-            match error {
-                Trouble::InTheWay(problem) => outcome.lowered = Err(vec![problem]),
-                Trouble::Failed(error) => outcome.failed = Some(error),
-            }
+        match self.keep_beside(object, lowered).await {
+            Ok(None) => {}
+            Ok(Some(problem)) => outcome.lowered = Err(vec![problem]),
+            Err(error) => outcome.failed = Some(error),
         }
         outcome
     }
 
-    /// Applies what stands beside a set, and removes what stood there once.
-    async fn keep_beside(&self, object: &Value, lowered: &Lowered) -> Result<(), Trouble> {
-        let mut kept = BTreeSet::new();
-        let mut in_the_way = None;
-        for beside in &lowered.beside {
-            let wanted = wanted::beside(object, beside, self.dialect.name());
-            let id = Id::of(&wanted);
-            let applied = self.desk.apply(&wanted, object).await.map_err(Trouble::Failed)?;
-            if applied == Applied::InTheWay {
-                in_the_way = Some(in_the_way_of(object, &id));
-            }
-            kept.insert(id);
-        }
+    /// Applies what stands beside a set, and removes what stood there once. Gives what is in the way of it.
+    async fn keep_beside(&self, object: &Value, lowered: &Lowered) -> Result<Option<Problem>, ActError> {
+        let in_the_way = self.apply_beside(object, lowered, |_| true).await?;
+        let name = self.dialect.name();
+        let kept: BTreeSet<Id> =
+            lowered.beside.iter().map(|it| Id::of(&wanted::beside(object, it, name))).collect();
         let uid = &object["metadata"]["uid"];
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         for old in self.book.beside(namespace, uid) {
             if !kept.contains(&Id::of(&old)) && !is_leaving(&old) {
-                self.desk.delete(&old).await.map_err(Trouble::Failed)?;
+                self.desk.delete(&old).await?;
             }
         }
-        in_the_way.map_or(Ok(()), |problem| Err(Trouble::InTheWay(problem)))
+        Ok(in_the_way)
+    }
+
+    /// Applies some of what stands beside a set. Gives what is in the way of it.
+    async fn apply_beside(
+        &self,
+        object: &Value,
+        lowered: &Lowered,
+        which: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Problem>, ActError> {
+        let mut in_the_way = None;
+        for beside in lowered.beside.iter().filter(|it| which(it)) {
+            let wanted = wanted::beside(object, beside, self.dialect.name());
+            if self.desk.apply(&wanted, object).await? == Applied::InTheWay {
+                in_the_way = Some(in_the_way_of(object, &Id::of(&wanted)));
+            }
+        }
+        Ok(in_the_way)
     }
 
     /// Says where the object stands, and those beside it.
@@ -156,7 +172,8 @@ impl Keeper {
         let seen = Seen {
             lowered: outcome.lowered.as_ref().map_err(Vec::as_slice),
             status: &status.unwrap_or_default(),
-            current: outcome.set.as_ref().is_some_and(|set| is_current(set)),
+            // A set that could not be written speaks of what was wished for before.
+            current: outcome.failed.is_none() && outcome.set.as_ref().is_some_and(|set| is_current(set)),
             now: &now,
         };
         let Raised { status, beside } = self.dialect.raise(object, &seen, world);
@@ -203,10 +220,8 @@ impl Keeper {
     }
 }
 
-/// Why what stands beside a set is not as it should be.
-enum Trouble {
-    InTheWay(Problem),
-    Failed(ActError),
+fn is_service(beside: &Value) -> bool {
+    beside["kind"] == "Service" && beside["apiVersion"] == "v1"
 }
 
 /// The name in `{kind, name, status}`, wherever it stands.

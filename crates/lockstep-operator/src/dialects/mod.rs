@@ -37,6 +37,8 @@ use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::{Herald, Note};
 
+pub use self::wanted::set as made_set;
+
 /// News that arrive together are looked at together.
 const GATHER: Duration = Duration::from_millis(2);
 /// The first pause after a write that failed; it doubles.

@@ -44,7 +44,7 @@ impl Watched {
             ("", "v1", "ConfigMap", "configmaps"),
             ("", "v1", "Service", "services"),
             ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-            ("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
+            ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
         ]
         .map(|(group, version, kind, plural)| {
             let gvk = GroupVersionKind::gvk(group, version, kind);

@@ -54,3 +54,15 @@ pub(super) struct OfRule {
     pub set: String,
     pub rule: String,
 }
+
+/// A budget.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfBudget {
+    pub namespace: String,
+    pub budget: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByVerdict {
+    pub verdict: &'static str,
+}

@@ -3,6 +3,7 @@
 //! Every name begins with `lockstep_`. Labels are bounded by what exists: sets, their roles, the reasons of the
 //! engine; never pods. What is said of a set goes when the set goes.
 
+mod budgets;
 mod labels;
 mod requests;
 mod sets;
@@ -20,6 +21,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+pub use self::budgets::BudgetVerdict;
 use self::labels::{ByAction, ByDialect, ByOutcome, ByReason, ByRequest};
 pub use self::requests::CountRequests;
 use self::sets::Sets;
@@ -106,6 +108,7 @@ struct Inner {
     foreign_definitions: Family<ByDialect, Gauge>,
     reviews: Family<ByOutcome, Counter>,
     proof_duration: Histogram,
+    budgets: budgets::Budgets,
 }
 
 impl Default for Metrics {
@@ -137,6 +140,7 @@ impl Metrics {
             foreign_definitions: Family::default(),
             reviews: Family::default(),
             proof_duration: quick(),
+            budgets: budgets::Budgets::default(),
         };
         inner.register();
         Self(Arc::new(inner))
@@ -163,9 +167,12 @@ impl Metrics {
         self.0.sets.forget(namespace, set);
     }
 
-    /// No set is ours to speak of: somebody else leads.
-    pub fn forget_all_sets(&self) {
+    /// Nothing is ours to speak of: somebody else leads.
+    pub fn forget_all(&self) {
         self.0.sets.forget_all();
+        self.forget_all_budgets();
+        self.0.dialects.clear();
+        self.0.foreign_definitions.clear();
     }
 
     /// Something waited for this reason, so long.
@@ -281,6 +288,7 @@ impl Inner {
             Unit::Seconds,
             self.proof_duration.clone(),
         );
+        self.budgets.register(registry);
     }
 }
 

@@ -100,11 +100,19 @@ fn a_set_that_is_gone_takes_its_numbers_along_and_no_others() {
     );
     assert!(!metrics.encode().contains("namespace=\"ai\",set=\"llama\""));
     metrics.forget_set("ai", "llama");
-    metrics.forget_all_sets();
-    assert_eq!(
-        (left("lockstep_role_instances{"), left("lockstep_blocked{"), left("lockstep_skew_ratio{")),
-        (0, 0, 0)
-    );
+    metrics.dialect("rbg", true);
+    metrics.foreign_definitions("rbg", 1);
+    assert_eq!((left("lockstep_dialect_served{"), left("lockstep_dialect_foreign_definitions{")), (1, 1));
+    metrics.forget_all();
+    for series in [
+        "lockstep_role_instances{",
+        "lockstep_blocked{",
+        "lockstep_skew_ratio{",
+        "lockstep_dialect_served{",
+        "lockstep_dialect_foreign_definitions{",
+    ] {
+        assert_eq!(left(series), 0, "{series}");
+    }
 }
 
 #[test]

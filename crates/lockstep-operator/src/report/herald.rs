@@ -42,13 +42,15 @@ pub struct Herald {
     instance: String,
     clock: Clock,
     told: Mutex<HashMap<Key, Told>>,
+    /// The last moment that named an event.
+    last: Mutex<i128>,
 }
 
 impl Herald {
     /// A herald who reports as this replica.
     pub fn new(client: Client, instance: Option<String>, clock: Clock) -> Self {
         let instance = instance.unwrap_or_else(|| CONTROLLER.to_owned());
-        Self { client, instance, clock, told: Mutex::default() }
+        Self { client, instance, clock, told: Mutex::default(), last: Mutex::default() }
     }
 
     /// Tells something about an object. What is said of one without a namespace is kept where Kubernetes keeps it.
@@ -69,10 +71,17 @@ impl Herald {
         // An object and what was made from it have the same name, and the same is told of both.
         let kind = about.kind.as_deref().unwrap_or_default().to_lowercase();
         let name = about.name.as_deref().unwrap_or_default();
-        let name = format!("{name}.{kind}.{:x}", now.as_nanosecond());
+        let name = format!("{name}.{kind}.{:x}", self.moment(now));
         events.create(&PostParams::default(), &self.event(about, note, &name, now)).await?;
         self.told().insert(key, Told { name, count: 1, at: now });
         Ok(())
+    }
+
+    /// A moment that names no other event: much may be told at once.
+    fn moment(&self, now: Timestamp) -> i128 {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = unlike(*last, now);
+        *last
     }
 
     fn told(&self) -> MutexGuard<'_, HashMap<Key, Told>> {
@@ -110,6 +119,11 @@ impl Herald {
     }
 }
 
+/// Now in nanoseconds, or the first moment after the last.
+fn unlike(last: i128, now: Timestamp) -> i128 {
+    now.as_nanosecond().max(last + 1)
+}
+
 /// As much of a message as an event can hold.
 fn shortened(message: &str) -> String {
     if message.len() <= LONGEST {
@@ -122,6 +136,15 @@ fn shortened(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_in_the_same_moment_has_names_of_its_own() {
+        let now = Timestamp::UNIX_EPOCH;
+        let first = unlike(0, now);
+        assert!(first < unlike(first, now));
+        let later = now + SignedDuration::from_secs(1);
+        assert_eq!(unlike(first, later), later.as_nanosecond());
+    }
 
     #[test]
     fn a_note_fits_whatever_was_said() {

@@ -7,4 +7,4 @@ mod status;
 
 pub use events::{Note, notes};
 pub use herald::Herald;
-pub use status::{Report, Trouble, invalid};
+pub use status::{Report, Trouble, held, invalid};

@@ -173,6 +173,34 @@ pub fn invalid(wish: &Wish, message: String, now: Time) -> LockstepSetStatus {
     status
 }
 
+/// The status of a set whose pods are still being taken over from another operator.
+pub fn held(wish: &Wish, now: Time) -> LockstepSetStatus {
+    const REASON: &str = "Migrating";
+    let message = "its pods are being taken over from another operator; `lockstep migrate` goes on with it";
+    let before = wish.status.rollout.blocked.iter().find(|block| block.reason == REASON);
+    let blocked = BlockedStatus {
+        what: wish.set.name.clone(),
+        reason: REASON.to_owned(),
+        rule: String::new(),
+        since: before.map_or_else(|| stamp(now), |block| block.since.clone()),
+        message: message.to_owned(),
+    };
+    let outlook =
+        Outlook { phase: Phase::Paused, reason: Some(REASON.to_owned()), message: Some(message.to_owned()) };
+    let mut status = wish.status.clone();
+    status.observed_generation = wish.generation;
+    status.selector = selector(wish);
+    status.rollout = RolloutStatus {
+        phase: format!("{:?}", Phase::Paused),
+        deadline: None,
+        waiting_for: message.split("; ").next().unwrap_or_default().to_owned(),
+        blocked: vec![blocked],
+        ..wish.status.rollout.clone()
+    };
+    status.conditions = conditions::of(&outlook, &wish.status.conditions, wish.generation, now);
+    status
+}
+
 fn selector(wish: &Wish) -> String {
     format!("{}={}", label::SET, wish.set.name)
 }

@@ -256,13 +256,16 @@ impl Actor {
         let undo = Undo::Delete(doomed.iter().map(|doomed| doomed.uid.clone()).collect());
         let pledge = Pledge::new(&self.handle, undo);
         let (hand, sure) = (Arc::clone(&self.hand), Arc::clone(&self.context.sure));
+        let leave = self.leave(&doomed);
         let topic = Topic::Delete(delete.of.clone());
         let done = topic.clone();
         let job = move || -> super::pace::Running<Done> {
             Box::pin(async move {
-                let result =
-                    if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) };
-                Done { topic: done, result }
+                let result = async {
+                    leave.await?;
+                    if sure() { delete_all(&hand, pledge, doomed).await } else { Err(ActError::NotLeader) }
+                };
+                Done { result: result.await, topic: done }
             })
         };
         self.pace.push(topic, Box::new(job));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::Client;
 use lockstep_api::status::LockstepSetStatus;
+use lockstep_core::budget::Account;
 use lockstep_core::model::Spec;
 use lockstep_core::names::Uid;
 use lockstep_core::plan::{Plan, plan};
@@ -22,6 +23,7 @@ use super::pace::{Backoff, Pace, Topic};
 use super::wish::{Checked, Wish};
 use super::writes::in_time;
 use crate::act::{ActError, Hand, SetRef};
+use crate::budgets::Budgets;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::observe::{Sources, snapshot};
@@ -50,6 +52,8 @@ pub struct Context {
     pub metrics: Metrics,
     /// How many sets wait to be looked at.
     pub waiting: Arc<AtomicUsize>,
+    /// Unavailable budgets, if they are looked after.
+    pub budgets: Option<Budgets>,
     /// What time it is.
     pub clock: Clock,
 }
@@ -76,6 +80,8 @@ pub struct Actor {
     pub(super) said: LockstepSetStatus,
     pub(super) said_at: Option<Instant>,
     pub(super) saying: bool,
+    /// Pods that came from another operator are known.
+    pub(super) taken_in: bool,
     /// What stands in the API server may be other than we believe.
     pub(super) doubt: bool,
     pub(super) pace: Pace<Done>,
@@ -122,6 +128,7 @@ impl Actor {
             said: wish.status.clone(),
             said_at: None,
             saying: false,
+            taken_in: false,
             doubt: false,
             pace: Pace::default(),
             jobs: JoinSet::new(),
@@ -176,6 +183,9 @@ impl Actor {
             return Next::Wait;
         }
         self.adopt(&wish);
+        if !self.has_all_pods(&wish).await {
+            return Next::Wait;
+        }
         if !self.is_settled_for(&wish) {
             return Next::Wait;
         }
@@ -233,7 +243,8 @@ impl Actor {
         self.forget_taken_names();
         let began = Instant::now();
         let spec = Arc::new(scaled(&checked.spec, &self.handle));
-        let plan = self.plan(&spec, wish);
+        let budgets = self.accounts().await;
+        let plan = self.plan(&spec, wish, budgets);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
         let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: self.now() };
         let status = report.status();
@@ -276,8 +287,8 @@ impl Actor {
         self.backoffs.retain(|topic, _| !over(topic));
     }
 
-    fn plan(&self, spec: &Spec, wish: &Wish) -> Plan {
-        let snapshot = {
+    fn plan(&self, spec: &Spec, wish: &Wish, budgets: Vec<Account>) -> Plan {
+        let mut snapshot = {
             let mut desk = self.handle.desk();
             desk.view.mark();
             let placed = desk.placed();
@@ -286,6 +297,7 @@ impl Actor {
             let pods = desk.view.pods(&owner).map(|((place, ..), known)| (place, &known.pod));
             snapshot(pods, sources)
         };
+        snapshot.budgets = budgets;
         let began = Instant::now();
         let plan = plan(spec, &snapshot, self.now());
         self.context.metrics.plan_took(began.elapsed());
@@ -387,9 +399,14 @@ fn is_urgent(written: &Memory, planned: &Memory) -> bool {
         };
         memory.groups.iter().map(life).collect::<Vec<_>>()
     };
+    let lost = |memory: &Memory| {
+        let tried = memory.surges.values().flat_map(|surge| surge.tried.values());
+        tried.filter(|tried| tried.count > 0).copied().collect::<Vec<_>>()
+    };
     stable(written) != stable(planned)
         || lives(written) != lives(planned)
         || written.complete != planned.complete
         || written.overridden != planned.overridden
         || written.restarts != planned.restarts
+        || lost(written) != lost(planned)
 }

@@ -2,8 +2,10 @@
 
 mod act;
 mod actor;
+mod budget;
 mod desk;
 mod keep;
+mod migration;
 mod pace;
 mod say;
 mod wish;
@@ -12,5 +14,5 @@ mod writes;
 pub use actor::{Actor, Context};
 pub use desk::{Desk, GangKnown, Handle, ScaleKnown};
 pub use keep::read_scale;
-pub use wish::{Wish, resource};
+pub use wish::{Migration, Wish, resource};
 pub(crate) use writes::find_out;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use lockstep_api::status::LockstepSetStatus;
-use lockstep_api::{API_VERSION, KIND, Parsed, Problem};
+use lockstep_api::{API_VERSION, KIND, Parsed, Problem, label};
 use lockstep_core::model::Spec;
 use lockstep_core::snapshot::Memory;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::act::{Maker, SetRef};
+use crate::act::{Maker, SetRef, Volcano};
 
 /// One state of a set's object.
 #[derive(Debug, Clone)]
@@ -27,6 +28,21 @@ pub struct Wish {
     pub parsed: Result<Arc<Checked>, Vec<Problem>>,
     /// What was last said of it.
     pub status: LockstepSetStatus,
+    /// Whether its pods come from another operator.
+    pub migration: Migration,
+}
+
+/// Whether the pods of a set are taken over from another operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Migration {
+    /// They never were.
+    #[default]
+    None,
+    /// It is under way: what is missing may stand under another owner.
+    Held,
+    /// It is done. Pods may have names that the set would not give them: two of them could stand in one place if
+    /// somebody planned before having seen them.
+    Adopted,
 }
 
 /// A spec without errors, and what the engine is to do with it.
@@ -67,13 +83,20 @@ impl Wish {
             uid: owner.uid.clone(),
         });
         let status = object.data.get("status").map(LockstepSetStatus::deserialize);
+        let annotations = metadata.annotations.as_ref();
+        let migration = match annotations.and_then(|all| all.get(label::MIGRATION)).map(String::as_str) {
+            None => Migration::None,
+            Some(label::ADOPTED) => Migration::Adopted,
+            Some(_) => Migration::Held,
+        };
         Self {
-            set: SetRef { namespace, name, uid, maker },
+            set: SetRef { namespace, name, uid, maker, volcano: Volcano::read(object.annotations()) },
             generation: metadata.generation.unwrap_or_default(),
             version: metadata.resource_version.as_deref().and_then(|v| v.parse().ok()).unwrap_or_default(),
             deleting: metadata.deletion_timestamp.is_some(),
             parsed,
             status: status.and_then(Result::ok).unwrap_or_default(),
+            migration,
         }
     }
 

@@ -123,6 +123,7 @@ impl<'a> Level<'a> {
             pod: 0,
             index: 0,
             revision: self.role.revision.as_str(),
+            set_revision: "",
             leader: "",
             size: u64::from(self.role.pods()),
             namespace: self.set.metadata.namespace.as_deref().unwrap_or_default(),

@@ -1,0 +1,79 @@
+//! Writing promises down: into every budget, or into none.
+
+use kube::api::PostParams;
+use lockstep_core::budget::{Budget, View, Write, account};
+use tokio::time::Instant;
+
+use super::{Clerk, Decided, Removal, TRIES, Trouble};
+use crate::budgets::book::{Key, Known};
+
+impl Clerk {
+    /// Writes what was decided into every budget, or into none.
+    pub(super) async fn write_all(
+        &self,
+        removal: &Removal<'_>,
+        decided: Vec<Decided>,
+    ) -> Result<(), Trouble> {
+        let mut written: Vec<(Key, Write)> = Vec::new();
+        for Decided { known, view, account, mut write } in decided {
+            if removal.whole {
+                // Our own deletes rely on it, each of them: none of them has to say so again.
+                write.put.iter_mut().for_each(|promise| promise.shared = true);
+            }
+            if write.is_empty() {
+                continue;
+            }
+            let mut budget = known.budget.clone().unwrap_or_default();
+            budget.state.record(&account, &write);
+            if let Err(trouble) = self.store(&known, &budget, &view).await {
+                for (key, write) in written {
+                    self.give_back(&key, &write).await;
+                }
+                return Err(trouble);
+            }
+            written.push((known.key.clone(), write));
+        }
+        Ok(())
+    }
+
+    /// Writes a budget's status, if it still stands as it was read.
+    async fn store(&self, known: &Known, budget: &Budget, view: &View) -> Result<(), Trouble> {
+        let began = Instant::now();
+        let mut object = known.object.clone();
+        let figures = account(budget, view, self.clock.time()).figures();
+        object.raise(budget, figures).map_err(|error| Trouble::Unknown(error.to_string()))?;
+        let api = self.sources.budgets(&known.key.0);
+        match api.replace_status(&known.key.1, &PostParams::default(), &object).await {
+            Ok(stored) => {
+                self.book.put_budget(stored);
+                self.was_read(&known.key, began);
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(Trouble::Conflict(known.key.clone())),
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                self.book.remove_budget(&known.key, u64::MAX);
+                Err(Trouble::Gone(known.key.clone()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes promises back that another budget made useless. One that cannot be taken back lapses.
+    async fn give_back(&self, key: &Key, write: &Write) {
+        for _ in 0..TRIES {
+            if self.read(key).await.is_err() {
+                return;
+            }
+            let Some(known) = self.book.budget(key) else { return };
+            let Some(mut budget) = known.budget.clone() else { return };
+            if budget.state.give_back(write) == 0 {
+                return;
+            }
+            let Ok(view) = self.sources.view(&known).await else { return };
+            match self.store(&known, &budget, &view).await {
+                Err(Trouble::Conflict(_)) => {}
+                _ => return,
+            }
+        }
+    }
+}

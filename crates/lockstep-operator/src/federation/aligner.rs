@@ -1,0 +1,395 @@
+//! One binding after the other: what its clusters said, what they may do now, and that they are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::{Client, ResourceExt};
+use lockstep_api::federation::{
+    FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, FederationPolicySpec, ResourceRef,
+};
+use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, Wish};
+use lockstep_federation::interpret::Interpretation;
+use lockstep_federation::stamp::{Page, Stored, stamp};
+use lockstep_federation::work::Work;
+use lockstep_federation::{binding, pace, policy};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::book::{Book, Case};
+use super::settled::Settler;
+use super::{FederationError, Key, MANAGER, kind_of, namespaced, resource_of, review, rollouts, works};
+use crate::clock::Clock;
+use crate::report::{Herald, Note};
+
+/// So many bindings are looked at at the same time.
+const AT_ONCE: usize = 16;
+/// The pause after something failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Aligns bindings.
+pub(super) struct Aligner {
+    pub client: Client,
+    pub book: Arc<Book>,
+    pub settler: Settler,
+    pub herald: Arc<Herald>,
+    pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
+    pub clock: Clock,
+}
+
+impl Aligner {
+    /// Aligns whatever has news, for ever; never one binding twice at the same time.
+    pub async fn run(self: Arc<Self>) {
+        let mut busy: BTreeSet<Key> = BTreeSet::new();
+        let mut waiting: BTreeSet<Key> = BTreeSet::new();
+        let mut running = JoinSet::new();
+        loop {
+            while running.len() < AT_ONCE
+                && let Some(key) = waiting.iter().find(|key| !busy.contains(*key)).cloned()
+            {
+                waiting.remove(&key);
+                busy.insert(key.clone());
+                let aligner = Arc::clone(&self);
+                running.spawn(async move {
+                    aligner.attend(&key).await;
+                    key
+                });
+            }
+            tokio::select! {
+                dirty = self.book.dirty() => waiting.extend(dirty),
+                Some(done) = running.join_next() => match done {
+                    Ok(key) => {
+                        busy.remove(&key);
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "an alignment broke down");
+                        busy.clear();
+                    }
+                },
+            }
+        }
+    }
+
+    /// Aligns a binding, and sees to it that it is tried again where that failed.
+    async fn attend(&self, key: &Key) {
+        if !(self.sure)() {
+            return;
+        }
+        let Err(error) = self.align(key).await else { return };
+        if error.is_conflict() {
+            tracing::debug!(%error, ?key, "somebody else was faster");
+        } else {
+            tracing::warn!(%error, namespace = key.namespace, name = key.name, "cannot be aligned");
+        }
+        tokio::time::sleep(PAUSE).await;
+        self.book.stir(key);
+    }
+
+    async fn align(&self, key: &Key) -> Result<(), FederationError> {
+        let Some(case) = self.book.case(key) else {
+            self.settler.forget(key);
+            return Ok(());
+        };
+        let leaving = !case.binding["metadata"]["deletionTimestamp"].is_null();
+        let Some(kind) = kind_of(&case.binding).filter(|_| !leaving) else { return Ok(()) };
+        let Some(template) = self.template(kind, &case.binding).await? else { return Ok(()) };
+        let asked = policy::of(&template, kind, &case.policies).filter(|_| kind.rolls(&template));
+        let Some(policy) = asked else { return self.release(key, &case, kind, &template).await };
+        let rollout = self.rollout(key, &case, kind).await?;
+        let status = rollout.status.clone().unwrap_or_default();
+        let mut now = status.clone();
+        let wish = self.wish(key, &case, (kind, &template), &policy, &mut now);
+        let ledger = status.ledger().map_err(FederationError::unreadable("the ledger"))?;
+        let reports = self.reports(key, &case, kind, &wish, &ledger).await?;
+        let alignment = align::align(&wish, &reports, &ledger);
+        let paused = wish.strategy.paused.unwrap_or(false);
+        now.put(&alignment, paused, self.clock.time()).map_err(FederationError::unreadable("the ledger"))?;
+        if says_more(&status, &now) {
+            self.store(key, rollout, &now).await?;
+            self.tell(&template, &status, &now).await;
+        }
+        if alignment.complete {
+            self.settler.forget(key);
+        }
+        self.stamp(&case, kind, &now, &alignment.ledger).await
+    }
+
+    /// What is asked for now: by the template, the binding and the policy. A turn that comes with time alone is looked
+    /// at then.
+    fn wish(
+        &self,
+        key: &Key,
+        case: &Case,
+        (kind, template): (&Interpretation, &Value),
+        policy: &FederationPolicySpec,
+        status: &mut FederatedRolloutStatus,
+    ) -> Wish {
+        let mut wish = binding::wish(kind, template, &case.binding, policy.split.into());
+        status.observed_generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
+        status.begin(&wish.template);
+        status.remember(status.observed_generation, &wish.template);
+        pace::order(policy, &mut wish.clusters);
+        let now = self.clock.time();
+        let pace = pace::pace(policy, &wish.clusters, &status.members, now);
+        wish.held = pace.held;
+        if let Some(wake) = pace.wake {
+            let (book, key) = (Arc::clone(&self.book), key.clone());
+            let wait = Duration::from_millis(wake.0.saturating_sub(now.0));
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                book.stir(&key);
+            });
+        }
+        wish
+    }
+
+    async fn template(
+        &self,
+        kind: &Interpretation,
+        binding: &Value,
+    ) -> Result<Option<Value>, FederationError> {
+        let Some((_, _, namespace, name)) = binding::resource(binding) else { return Ok(None) };
+        let found = namespaced(&self.client, namespace, &resource_of(kind)).get_opt(name).await;
+        let found =
+            found.map_err(FederationError::refused(format!("read {} {namespace}/{name}", kind.kind)))?;
+        found
+            .map(serde_json::to_value)
+            .transpose()
+            .map_err(FederationError::unreadable("a resource template"))
+    }
+
+    fn rollouts(&self, namespace: &str) -> Api<DynamicObject> {
+        namespaced(&self.client, namespace, &rollouts())
+    }
+
+    /// The rollout of a binding, made if there is none. It goes with the binding.
+    async fn rollout(
+        &self,
+        key: &Key,
+        case: &Case,
+        kind: &Interpretation,
+    ) -> Result<FederatedRollout, FederationError> {
+        if let Some(rollout) = &case.rollout {
+            return Ok(rollout.clone());
+        }
+        let binding = &case.binding;
+        let resource = ResourceRef {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+            name: binding::resource(binding).map(|(_, _, _, name)| name.to_owned()).unwrap_or_default(),
+        };
+        let object = json!({
+            "apiVersion": "lockstep.dev/v1alpha1", "kind": "FederatedRollout",
+            "metadata": {
+                "name": key.name, "namespace": key.namespace,
+                "ownerReferences": [{
+                    "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+                    "name": key.name, "uid": binding["metadata"]["uid"], "controller": true,
+                }],
+            },
+            "spec": FederatedRolloutSpec { resource },
+        });
+        let object = serde_json::from_value(object).map_err(FederationError::unreadable("a rollout"))?;
+        let made = self.rollouts(&key.namespace).create(&PostParams::default(), &object).await;
+        let made = made.map_err(FederationError::refused("make a FederatedRollout"))?;
+        read(made)
+    }
+
+    /// What is known of every cluster. Of a Deployment that rolls more is asked than Karmada tells.
+    async fn reports(
+        &self,
+        key: &Key,
+        case: &Case,
+        kind: &Interpretation,
+        wish: &Wish,
+        ledger: &Ledger,
+    ) -> Result<BTreeMap<String, Report>, FederationError> {
+        let works = case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
+        let reports = works.map(async |(cluster, work)| {
+            let reachable = case.reachable.get(cluster).copied().unwrap_or(false) && !work.is_going();
+            let mut report = work.report(kind, reachable);
+            if kind.like == Kind::Deployment {
+                if at_rest(wish, ledger, cluster) {
+                    // Nothing is granted on the strength of these counts.
+                    report.status = report.status.map(|seen| Observation { settled: true, ..seen });
+                } else if let Some(manifest) = work.manifest().filter(|_| reachable) {
+                    let seen = self.settler.look(key, cluster, kind, manifest).await;
+                    report.status = seen.or(report.status);
+                }
+            }
+            (cluster.to_owned(), report)
+        });
+        let mut reports: BTreeMap<String, Report> =
+            futures::future::join_all(reports).await.into_iter().collect();
+        for cluster in ledger.members.keys() {
+            let placed = wish.clusters.iter().any(|it| it.cluster == *cluster);
+            if !placed && !reports.contains_key(cluster) && self.is_gone(case, cluster).await? {
+                reports.insert(cluster.clone(), Report { reach: Reach::Gone, ..Report::default() });
+            }
+        }
+        Ok(reports)
+    }
+
+    /// Whether there is no Work for a cluster, in the API server itself.
+    async fn is_gone(&self, case: &Case, cluster: &str) -> Result<bool, FederationError> {
+        let Some(name) = case.works.first().and_then(|it| it["metadata"]["name"].as_str()) else {
+            return Ok(false);
+        };
+        let space = format!("{}{cluster}", lockstep_federation::work::EXECUTION_SPACE);
+        let found = namespaced(&self.client, &space, &works()).get_opt(name).await;
+        Ok(found.map_err(FederationError::refused("read a Work"))?.is_none())
+    }
+
+    /// Stores the ledger, if it is still the one that was read.
+    async fn store(
+        &self,
+        key: &Key,
+        rollout: FederatedRollout,
+        status: &FederatedRolloutStatus,
+    ) -> Result<(), FederationError> {
+        if !(self.sure)() {
+            return Ok(());
+        }
+        let rollout = FederatedRollout { status: Some(status.clone()), ..rollout };
+        let object = serde_json::to_value(&rollout).and_then(serde_json::from_value::<DynamicObject>);
+        let object = object.map_err(FederationError::unreadable("a rollout"))?;
+        let how = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let stored = self.rollouts(&key.namespace).replace_status(&key.name, &how, &object).await;
+        let stored = stored.map_err(FederationError::refused("store the ledger"))?;
+        self.book.put_rollout(key.clone(), Some(read(stored)?));
+        Ok(())
+    }
+
+    /// Lets every Work carry what the ledger says. Our own admission would write the same.
+    async fn stamp(
+        &self,
+        case: &Case,
+        kind: &Interpretation,
+        status: &FederatedRolloutStatus,
+        ledger: &Ledger,
+    ) -> Result<(), FederationError> {
+        let templates = status.templates();
+        for work in &case.works {
+            let Some((cluster, manifest)) = Work(work).cluster().zip(Work(work).manifest()) else { continue };
+            if Work(work).is_going() {
+                continue;
+            }
+            let lease = ledger.members.get(cluster).and_then(align::Entry::latest);
+            let next = review::next(Work(work));
+            let stored = Stored { manifest: Some(manifest), next: next.as_ref() };
+            let stamped = stamp(kind, manifest, stored, &Page { lease, templates: &templates });
+            if stamped.manifest != *manifest || stamped.next != next {
+                self.write(&review::restamped(work, &stamped)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self, work: &Value) -> Result<(), FederationError> {
+        if !(self.sure)() {
+            return Ok(());
+        }
+        let object: DynamicObject =
+            serde_json::from_value(work.clone()).map_err(FederationError::unreadable("a Work"))?;
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let how = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let written = namespaced(&self.client, &namespace, &works()).replace(&name, &how, &object).await;
+        written.map(drop).map_err(FederationError::refused(format!("write Work {namespace}/{name}")))
+    }
+
+    /// Nobody asks for it any more: everything is as Karmada would have it.
+    async fn release(
+        &self,
+        key: &Key,
+        case: &Case,
+        kind: &Interpretation,
+        template: &Value,
+    ) -> Result<(), FederationError> {
+        let Some(rollout) = &case.rollout else { return Ok(()) };
+        self.settler.forget(key);
+        let name = rollout.metadata.name.clone().unwrap_or_default();
+        let deleted = self.rollouts(&key.namespace).delete(&name, &kube::api::DeleteParams::default()).await;
+        match deleted {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(FederationError::refused("delete a FederatedRollout")(error)),
+            Ok(_) => {}
+        }
+        let shares = binding::wish(kind, template, &case.binding, SplitMode::default()).clusters;
+        for work in &case.works {
+            let Some(cluster) = Work(work).cluster().filter(|_| !Work(work).is_going()) else { continue };
+            let share = shares.iter().find(|it| it.cluster == cluster).map(|it| it.replicas);
+            let (Some(share), Some(manifest)) = (share, Work(work).manifest()) else { continue };
+            let released = lockstep_federation::stamp::release(
+                kind,
+                manifest,
+                review::next(Work(work)),
+                template,
+                share,
+            );
+            self.write(&review::restamped(work, &released)).await?;
+        }
+        Ok(())
+    }
+
+    /// Says on the resource template what changed.
+    async fn tell(&self, template: &Value, before: &FederatedRolloutStatus, now: &FederatedRolloutStatus) {
+        let note = if now.phase != before.phase && now.phase == "Complete" {
+            let message = format!("all of {} have arrived", now.clusters);
+            Note { reason: "FederatedRolloutComplete".to_owned(), message, warning: false }
+        } else if now.waiting_for != before.waiting_for && !now.waiting_for.is_empty() {
+            Note {
+                reason: "FederatedRolloutWaiting".to_owned(),
+                message: now.waiting_for.clone(),
+                warning: false,
+            }
+        } else {
+            return;
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let metadata = &template["metadata"];
+        let about = ObjectReference {
+            api_version: text(&template["apiVersion"]),
+            kind: text(&template["kind"]),
+            namespace: text(&metadata["namespace"]),
+            name: text(&metadata["name"]),
+            uid: text(&metadata["uid"]),
+            ..ObjectReference::default()
+        };
+        if let Err(error) = self.herald.tell(&about, &note).await {
+            tracing::debug!(%error, "an event cannot be sent");
+        }
+    }
+}
+
+/// Whether nothing is under way in a cluster: it has the user's own values for this very template, and said so.
+fn at_rest(wish: &Wish, ledger: &Ledger, cluster: &str) -> bool {
+    let Some(entry) = ledger.members.get(cluster) else { return false };
+    let wanted = wish.clusters.iter().find(|it| it.cluster == cluster).map(|it| it.replicas);
+    let free = entry.latest().is_some_and(|lease| {
+        lease.stance == align::Stance::Free
+            && lease.template == wish.template
+            && Some(lease.replicas) == wanted
+    });
+    free && entry.is_acknowledged()
+}
+
+/// Whether a status says more than the one that is stored. That a member was heard from again is not worth a write:
+/// whatever is granted on the strength of what it said is stored together with that.
+fn says_more(stored: &FederatedRolloutStatus, now: &FederatedRolloutStatus) -> bool {
+    let without_counts = |status: &FederatedRolloutStatus| {
+        let mut status = status.clone();
+        let members = status.ledger["members"].as_object_mut();
+        for entry in members.into_iter().flat_map(|members| members.values_mut()) {
+            entry["seen"] = Value::Bool(entry["seen"].is_object());
+        }
+        status
+    };
+    without_counts(stored) != without_counts(now)
+}
+
+fn read(object: DynamicObject) -> Result<FederatedRollout, FederationError> {
+    let object = serde_json::to_value(object).and_then(serde_json::from_value);
+    object.map_err(FederationError::unreadable("a FederatedRollout"))
+}

@@ -1,0 +1,192 @@
+//! What is known of bindings, Works, clusters and rollouts, and which bindings have news.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lockstep_api::federation::{FederatedRollout, FederationPolicy};
+use lockstep_federation::binding;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::Key;
+
+/// A Work, by its namespace and name.
+pub(super) type WorkId = (String, String);
+
+/// Everything that was watched.
+#[derive(Default)]
+pub(super) struct Book {
+    pages: Mutex<Pages>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Pages {
+    bindings: BTreeMap<Key, Arc<Value>>,
+    works: BTreeMap<Key, BTreeMap<WorkId, Arc<Value>>>,
+    binding_of: HashMap<WorkId, Key>,
+    reachable: BTreeMap<String, bool>,
+    rollouts: BTreeMap<Key, FederatedRollout>,
+    policies: BTreeMap<Key, FederationPolicy>,
+    /// What has been listed.
+    listed: BTreeSet<&'static str>,
+    dirty: BTreeSet<Key>,
+}
+
+/// A binding and all that belongs to it.
+pub(super) struct Case {
+    pub binding: Arc<Value>,
+    pub works: Vec<Arc<Value>>,
+    pub rollout: Option<FederatedRollout>,
+    pub reachable: BTreeMap<String, bool>,
+    /// The policies of its namespace, by name.
+    pub policies: Vec<FederationPolicy>,
+}
+
+/// Nothing is decided before all of these were listed.
+pub(super) const LISTS: [&str; 5] = ["bindings", "works", "clusters", "rollouts", "policies"];
+
+impl Book {
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something, and tells of the bindings it is about.
+    fn change<'a>(&self, change: impl FnOnce(&mut Pages) -> Vec<Key> + 'a) {
+        let mut pages = self.pages();
+        let about = change(&mut pages);
+        if !about.is_empty() {
+            pages.dirty.extend(about);
+            drop(pages);
+            self.news.notify_one();
+        }
+    }
+
+    /// A binding has news.
+    pub fn stir(&self, key: &Key) {
+        self.change(|_| vec![key.clone()]);
+    }
+
+    /// All bindings of a resource template have news.
+    pub fn stir_template(&self, kind: &str, namespace: &str, name: &str) {
+        self.change(|pages| {
+            let is_of = |it: &Value| {
+                binding::resource(it).is_some_and(|(_, its, at, of)| (its, at, of) == (kind, namespace, name))
+            };
+            pages.bindings.iter().filter(|(_, it)| is_of(it)).map(|(key, _)| key.clone()).collect()
+        });
+    }
+
+    /// One of the lists is complete.
+    pub fn listed(&self, what: &'static str) {
+        self.change(|pages| {
+            pages.listed.insert(what);
+            pages.bindings.keys().cloned().collect()
+        });
+    }
+
+    /// A binding is so now, or gone.
+    pub fn put_binding(&self, key: Key, binding: Option<Value>) {
+        self.change(|pages| {
+            match binding {
+                Some(binding) => pages.bindings.insert(key.clone(), Arc::new(binding)),
+                None => pages.bindings.remove(&key),
+            };
+            vec![key]
+        });
+    }
+
+    /// A Work is so now.
+    pub fn put_work(&self, id: WorkId, binding: Key, work: Value) {
+        self.change(|pages| {
+            pages.binding_of.insert(id.clone(), binding.clone());
+            pages.works.entry(binding.clone()).or_default().insert(id, Arc::new(work));
+            vec![binding]
+        });
+    }
+
+    /// A Work is gone.
+    pub fn drop_work(&self, id: &WorkId) {
+        self.change(|pages| {
+            let Some(key) = pages.binding_of.remove(id) else { return Vec::new() };
+            if let Some(works) = pages.works.get_mut(&key) {
+                works.remove(id);
+                if works.is_empty() {
+                    pages.works.remove(&key);
+                }
+            }
+            vec![key]
+        });
+    }
+
+    /// A cluster can be talked to, or not, or is gone.
+    pub fn put_cluster(&self, name: &str, reachable: Option<bool>) {
+        self.change(|pages| {
+            let before = pages.reachable.get(name).copied();
+            if before == reachable {
+                return Vec::new();
+            }
+            match reachable {
+                Some(reachable) => pages.reachable.insert(name.to_owned(), reachable),
+                None => pages.reachable.remove(name),
+            };
+            let space = format!("{}{name}", lockstep_federation::work::EXECUTION_SPACE);
+            let touched = |works: &BTreeMap<WorkId, Arc<Value>>| works.keys().any(|(at, _)| *at == space);
+            pages.works.iter().filter(|(_, works)| touched(works)).map(|(key, _)| key.clone()).collect()
+        });
+    }
+
+    /// A rollout is so now, or gone. One that is older than what is known changes nothing.
+    pub fn put_rollout(&self, key: Key, rollout: Option<FederatedRollout>) {
+        self.change(|pages| {
+            match rollout {
+                Some(rollout) => pages.rollouts.insert(key.clone(), rollout),
+                None => pages.rollouts.remove(&key),
+            };
+            vec![key]
+        });
+    }
+
+    /// A policy is so now, or gone: all bindings of its namespace have news.
+    pub fn put_policy(&self, key: Key, policy: Option<FederationPolicy>) {
+        self.change(|pages| {
+            let about = pages.bindings.keys().filter(|it| it.namespace == key.namespace).cloned().collect();
+            match policy {
+                Some(policy) => pages.policies.insert(key, policy),
+                None => pages.policies.remove(&key),
+            };
+            about
+        });
+    }
+
+    /// Bindings with news, once everything has been listed.
+    pub async fn dirty(&self) -> BTreeSet<Key> {
+        loop {
+            {
+                let mut pages = self.pages();
+                if LISTS.iter().all(|list| pages.listed.contains(list)) && !pages.dirty.is_empty() {
+                    return std::mem::take(&mut pages.dirty);
+                }
+            }
+            self.news.notified().await;
+        }
+    }
+
+    /// What is known of a binding.
+    pub fn case(&self, key: &Key) -> Option<Case> {
+        let pages = self.pages();
+        let works = pages.works.get(key);
+        Some(Case {
+            binding: Arc::clone(pages.bindings.get(key)?),
+            works: works.map(|works| works.values().cloned().collect()).unwrap_or_default(),
+            rollout: pages.rollouts.get(key).cloned(),
+            reachable: pages.reachable.clone(),
+            policies: pages
+                .policies
+                .iter()
+                .filter(|(at, _)| at.namespace == key.namespace)
+                .map(|(_, it)| it.clone())
+                .collect(),
+        })
+    }
+}

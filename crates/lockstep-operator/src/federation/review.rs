@@ -1,0 +1,182 @@
+//! Reviews of Works: what Karmada writes is stamped before it is stored.
+
+use kube::Client;
+use kube::api::{DynamicObject, ListParams};
+use lockstep_api::federation::{FederatedRollout, FederationPolicy};
+use lockstep_core::align;
+use lockstep_federation::interpret::{self, Interpretation};
+use lockstep_federation::policy;
+use lockstep_federation::stamp::{Next, Page, Stamped, Stored, stamp};
+use lockstep_federation::work::Work;
+use lockstep_federation::{NEXT, work};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{namespaced, policies, rollouts};
+
+/// The webhook that asks, by name. It is asked before Karmada's own.
+pub const WEBHOOK: &str = "works.federation.lockstep.dev";
+
+#[derive(Deserialize)]
+struct Review {
+    request: Option<Asked>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    uid: String,
+    #[serde(default)]
+    object: Value,
+    #[serde(default)]
+    old_object: Value,
+}
+
+/// Stamps Works.
+#[derive(Clone)]
+pub struct Stamper {
+    client: Client,
+}
+
+impl Stamper {
+    /// One who reads ledgers through this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Answers a review in JSON, or says what is wrong with it.
+    pub async fn review(&self, body: &[u8]) -> Result<Value, String> {
+        let review: Review =
+            serde_json::from_slice(body).map_err(|error| format!("not an AdmissionReview: {error}"))?;
+        let asked = review.request.ok_or("an AdmissionReview without a request")?;
+        let response = match self.stamped(&asked).await {
+            Ok(None) => json!({"uid": asked.uid, "allowed": true}),
+            Ok(Some(stamped)) => {
+                let patch = STANDARD.encode(patch(&asked.object, &stamped).to_string());
+                json!({"uid": asked.uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
+            }
+            Err(why) => {
+                let message = format!("what this Work may carry is not known, so it is not stored: {why}");
+                let status = json!({"status": "Failure", "code": 503, "reason": "ServiceUnavailable", "message": message});
+                json!({"uid": asked.uid, "allowed": false, "status": status})
+            }
+        };
+        Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+    }
+
+    /// What the Work may carry; nothing if we have no say in it.
+    async fn stamped(&self, asked: &Asked) -> Result<Option<Stamped>, String> {
+        let (work, old) = (Work(&asked.object), Work(&asked.old_object));
+        let (Some(manifest), Some(cluster), Some((namespace, name))) =
+            (work.manifest(), work.cluster(), work.binding())
+        else {
+            return Ok(None);
+        };
+        let Some(kind) = interpret::of(&[], manifest).filter(|_| !work.is_going()) else { return Ok(None) };
+        // The ledger is read anew each time: what was granted since must not be taken back.
+        let rollout = namespaced(&self.client, namespace, &rollouts()).get_opt(name).await;
+        let rollout =
+            rollout.map_err(|error| format!("the rollout {namespace}/{name} cannot be read: {error}"))?;
+        if rollout.is_none() && !self.is_asked_for(namespace, kind, manifest).await? {
+            return Ok(None);
+        }
+        let rollout = rollout.map(serde_json::to_value).transpose().map_err(|error| error.to_string())?;
+        let rollout: Option<FederatedRollout> =
+            rollout.map(serde_json::from_value).transpose().map_err(|error| error.to_string())?;
+        let status = rollout.and_then(|it| it.status).unwrap_or_default();
+        let ledger = status.ledger().map_err(|error| format!("the ledger cannot be read: {error}"))?;
+        let lease = ledger.members.get(cluster).and_then(align::Entry::latest);
+        let templates = status.templates();
+        let next = next(old);
+        let stored = Stored { manifest: old.manifest(), next: next.as_ref() };
+        Ok(Some(stamp(kind, manifest, stored, &Page { lease, templates: &templates })))
+    }
+}
+
+impl Stamper {
+    /// Whether a workload without a rollout is to have one.
+    async fn is_asked_for(
+        &self,
+        namespace: &str,
+        kind: &Interpretation,
+        manifest: &Value,
+    ) -> Result<bool, String> {
+        if !kind.rolls(manifest) {
+            return Ok(false);
+        }
+        let known = namespaced(&self.client, namespace, &policies()).list(&ListParams::default()).await;
+        let known = known.map_err(|error| format!("the policies of {namespace} cannot be read: {error}"))?;
+        let read = |it: DynamicObject| serde_json::to_value(it).and_then(serde_json::from_value).ok();
+        let known: Vec<FederationPolicy> = known.items.into_iter().filter_map(read).collect();
+        Ok(policy::of(manifest, kind, &known).is_some())
+    }
+}
+
+/// The template that waits beside a Work.
+pub(super) fn next(work: Work<'_>) -> Option<Next> {
+    serde_json::from_str(work.annotation(NEXT)?).ok()
+}
+
+/// A Work with what it may carry.
+pub(super) fn restamped(work: &Value, stamped: &Stamped) -> Value {
+    let mut work = work.clone();
+    work["spec"]["workload"]["manifests"][0] = stamped.manifest.clone();
+    match &stamped.next {
+        Some(next) => work["metadata"]["annotations"][NEXT] = json!(json!(next).to_string()),
+        None => {
+            if let Some(annotations) = work["metadata"]["annotations"].as_object_mut() {
+                annotations.remove(NEXT);
+            }
+        }
+    }
+    work
+}
+
+/// From what is to be stored to what may be.
+fn patch(work: &Value, stamped: &Stamped) -> Value {
+    let annotation = format!("/metadata/annotations/{}", NEXT.replace('~', "~0").replace('/', "~1"));
+    let mut patch =
+        vec![json!({"op": "replace", "path": "/spec/workload/manifests/0", "value": stamped.manifest})];
+    let waits = work["metadata"]["annotations"].get(NEXT).is_some();
+    match &stamped.next {
+        Some(next) => {
+            patch.push(json!({"op": "add", "path": annotation, "value": json!(next).to_string()}));
+        }
+        None if waits => patch.push(json!({"op": "remove", "path": annotation})),
+        None => {}
+    }
+    json!(patch)
+}
+
+/// The webhook's configuration on Karmada's API server. It sorts before Karmada's own, sees only Works of the kinds in
+/// question, and no deletions.
+pub fn webhook(client_config: &Value) -> Value {
+    let kinds: Vec<String> = interpret::built_in().iter().map(|kind| format!("'{}'", kind.kind)).collect();
+    let condition = format!(
+        "!has(object.metadata.deletionTimestamp) && object.spec.workload.manifests.size() == 1 && \
+         object.spec.workload.manifests[0].kind in [{}]",
+        kinds.join(", ")
+    );
+    let ours = "object.metadata.namespace.startsWith('karmada-es-')";
+    json!({
+        "name": WEBHOOK,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": 10,
+        "clientConfig": client_config,
+        "rules": [{
+            "apiGroups": ["work.karmada.io"], "apiVersions": ["v1alpha1"], "resources": ["works"],
+            "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+        }],
+        "matchConditions": [
+            {"name": "execution-space", "expression": ours},
+            {"name": "workload", "expression": condition},
+            {"name": "of-a-binding", "expression": format!("has(object.metadata.labels) && '{}' in object.metadata.labels", work::PERMANENT_ID)},
+        ],
+    })
+}

@@ -1,0 +1,139 @@
+//! Many who want the same at once, through several replicas: never more than the budget allows, at any instant that a
+//! watch shows.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use lockstep_core::simulate::rng::Rng;
+use lockstep_testkit::groups::{Groups, Judge};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::world::{Refusal, Where, World};
+
+const GROUPS: u32 = 5;
+const SIZE: u32 = 2;
+const MOST: u32 = 1;
+
+/// Long enough for anything that happens.
+const SOON: Duration = Duration::from_secs(60);
+
+/// What else happens meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trouble {
+    /// Replicas of the webhook die in the middle and others take their place.
+    kills: bool,
+    /// Somebody else keeps writing to the budget.
+    conflicts: bool,
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+struct Tally {
+    admitted: AtomicU32,
+    refused: AtomicU32,
+    gone: AtomicU32,
+    late: AtomicU32,
+    failed: AtomicU32,
+    last_failure: Mutex<Option<String>>,
+}
+
+/// Watches all groups, and rebuilds what is gone.
+fn judge(world: &Arc<World>, uid: String) -> Judge {
+    let (selector, label) = ("app=llm".to_owned(), "group".to_owned());
+    let builder = Arc::clone(world);
+    Judge::start_with(world.pods(), Groups { selector, label, count: GROUPS, ready: SIZE }, move |pod| {
+        let parts: Vec<u32> = pod.name_any().split('-').filter_map(|part| part.parse().ok()).collect();
+        let (world, uid) = (Arc::clone(&builder), uid.clone());
+        tokio::spawn(async move { world.member(parts[0], parts[1], &uid).await });
+    })
+}
+
+async fn attack(world: Arc<World>, tally: Arc<Tally>, seed: u64) {
+    let mut random = Rng::new(seed);
+    let (group, pod) = (random.below(u64::from(GROUPS)), random.below(u64::from(SIZE)));
+    let name = format!("llm-{group}-{pod}");
+    let answer = if random.below(2) == 0 { world.evict(&name).await } else { world.delete(&name).await };
+    let count = match answer {
+        None => &tally.admitted,
+        Some(Refusal { code: 429, .. }) => &tally.refused,
+        Some(Refusal { code: 404 | 409, .. }) => &tally.gone,
+        // A machine that is full.
+        Some(other) if other.message.contains("context deadline exceeded") => &tally.late,
+        Some(other) => {
+            tally.last_failure.lock().expect("not poisoned").replace(other.message);
+            &tally.failed
+        }
+    };
+    count.fetch_add(1, Ordering::Relaxed);
+}
+
+async fn race(at: Where, rounds: u64, requests: u64, trouble: Trouble) {
+    let Some(world) = World::start(at, 3).await else { return };
+    let world = Arc::new(world);
+    let policy = json!({"groupLabelKey": "group", "minReadyReplicas": SIZE});
+    let selector = json!({"matchLabels": {"app": "llm"}});
+    world.budget("b", json!({"selector": selector, "maxUnavailable": MOST, "podGroupPolicy": policy})).await;
+    let uid = world.groups(GROUPS, SIZE).await;
+    world.settled("b", |status| status.current_available == GROUPS).await;
+    let judge = judge(&world, uid);
+    let mut beside = JoinSet::new();
+    if trouble.conflicts {
+        let world = Arc::clone(&world);
+        beside.spawn(async move {
+            for count in 0_u64.. {
+                let note = json!({"metadata": {"annotations": {"count": count.to_string()}}});
+                let _ = world.budgets().patch("b", &PatchParams::default(), &Patch::Merge(&note)).await;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+    }
+    let tally = Arc::new(Tally::default());
+    for round in 0..rounds {
+        assert!(judge.whole(SOON).await, "round {round}: not all groups came back");
+        let mut all = JoinSet::new();
+        for request in 0..requests {
+            all.spawn(attack(Arc::clone(&world), Arc::clone(&tally), round * requests + request));
+            if trouble.kills && request % 50 == 25 {
+                world.replicas.replace(usize::try_from(request).expect("few"));
+                tokio::task::yield_now().await;
+            }
+        }
+        all.join_all().await;
+        assert!(judge.whole(SOON).await, "round {round}: not all groups came back");
+        let worst = judge.worst();
+        assert!(worst <= MOST, "round {round}: {worst} groups were unavailable at once; {tally:?}");
+    }
+    println!("{at:?}, {trouble:?}: {rounds} rounds of {requests}: {tally:?}");
+    assert!(tally.admitted.load(Ordering::Relaxed) > 0, "nobody was let through: {tally:?}");
+    assert!(tally.refused.load(Ordering::Relaxed) > 0, "nobody was refused: {tally:?}");
+    assert!(trouble.kills || tally.failed.load(Ordering::Relaxed) == 0, "{tally:?}");
+}
+
+/// So many rounds, or as many as `LOCKSTEP_LONG` says.
+fn rounds(usual: u64) -> u64 {
+    std::env::var("LOCKSTEP_LONG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_a_thousand_at_once() {
+    race(Where::Embedded, rounds(3), 1000, Trouble::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn embedded_with_kills_and_conflicts() {
+    race(Where::Embedded, rounds(3), 300, Trouble { kills: true, conflicts: true }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn real_a_thousand_at_once() {
+    race(Where::Real, rounds(1), 1000, Trouble::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn real_with_kills_and_conflicts() {
+    race(Where::Real, rounds(1), 300, Trouble { kills: true, conflicts: true }).await;
+}

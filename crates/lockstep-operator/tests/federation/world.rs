@@ -1,0 +1,120 @@
+//! Karmada with two members, and Lockstep beside it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use lockstep_api::federation::definition;
+use lockstep_operator::admission::{WORKS, federation_router};
+use lockstep_operator::certificates::Lifetimes;
+use lockstep_operator::certificates::issue::issue;
+use lockstep_operator::certificates::next::Next;
+use lockstep_operator::clock::Clock;
+use lockstep_operator::federation::{self, Setting, Stamper, webhook};
+use lockstep_operator::serve::{ServingCertificate, Trigger, serve_tls, shutdown};
+use lockstep_testkit::Federation;
+use lockstep_testkit::federation::case::Case;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Karmada, its members, and one replica of Lockstep.
+pub struct World {
+    federation: Federation,
+    aligner: Mutex<AbortHandle>,
+    tasks: Mutex<JoinSet<()>>,
+    _trigger: Trigger,
+}
+
+impl World {
+    /// Starts everything. `kruise`: the members have Kruise's manager.
+    pub async fn start(kruise: bool) -> Option<Self> {
+        let mut builder = Federation::builder().members(["member1", "member2", "member3"]).proxies();
+        if kruise {
+            builder = builder.kruise();
+        }
+        let federation = builder.start_or_skip().await?;
+        let client = federation.client();
+        for definition in definition::all() {
+            apply(&client, &definition).await;
+        }
+        let mut tasks = JoinSet::new();
+        let (trigger, told) = shutdown();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let names = vec!["127.0.0.1".to_owned()];
+        let made =
+            issue(Next::Anew, None, &names, &Lifetimes::default(), Timestamp::now()).expect("a certificate");
+        let shown = ServingCertificate::none();
+        shown.install(made.certificate.as_bytes(), made.key.as_bytes()).expect("installed");
+        let router = federation_router(Stamper::new(client.clone()));
+        tasks.spawn(async move { serve_tls(listener, router, shown, told).await.expect("served") });
+        let bundle = STANDARD.encode(made.authorities);
+        let config = json!({"url": format!("https://127.0.0.1:{port}{WORKS}"), "caBundle": bundle});
+        apply(
+            &client,
+            &json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": "lockstep-federation"}, "webhooks": [webhook(&config)],
+            }),
+        )
+        .await;
+        let aligner = tasks.spawn(federation::run(setting(&federation)));
+        Some(Self { federation, aligner: Mutex::new(aligner), tasks: Mutex::new(tasks), _trigger: trigger })
+    }
+
+    /// Kills the aligner wherever it stands, and has another go on, over and over.
+    pub async fn kill_over_and_over(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(350)).await;
+            let mut aligner = self.aligner.lock().expect("nobody panicked");
+            aligner.abort();
+            let run = federation::run(setting(&self.federation));
+            *aligner = self.tasks.lock().expect("nobody panicked").spawn(run);
+        }
+    }
+
+    /// Karmada and its members.
+    pub fn federation(&self) -> &Federation {
+        &self.federation
+    }
+
+    /// Whether there are as many members as a case needs.
+    pub fn has_room_for(&self, case: &Case) -> bool {
+        case.split.len() <= self.federation.members().len()
+    }
+}
+
+fn setting(federation: &Federation) -> Setting {
+    let (client, clock) = (federation.client(), Clock::default());
+    Setting { client, instance: None, sure: Arc::new(|| true), clock }
+}
+
+async fn apply(client: &kube::Client, object: &Value) {
+    let api = Api::all_with(client.clone(), &resource(object));
+    patch(&api, object).await;
+}
+
+/// Applies an object of a namespace.
+pub async fn apply_in(client: &kube::Client, namespace: &str, object: &Value) {
+    let api = Api::namespaced_with(client.clone(), namespace, &resource(object));
+    patch(&api, object).await;
+}
+
+async fn patch(api: &Api<DynamicObject>, object: &Value) {
+    let how = PatchParams::apply("test").force();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    api.patch(name, &how, &Patch::Apply(object)).await.expect("applied");
+}
+
+fn resource(object: &Value) -> ApiResource {
+    let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
+    let version = text(&object["apiVersion"]);
+    let (group, version) = version.split_once('/').unwrap_or(("", &version));
+    let kind = text(&object["kind"]);
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind))
+}
