@@ -10,10 +10,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options, TokioClock};
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
-use lockstep_sandbox::cluster::{Cluster as Sandbox, Setup};
+use lockstep_sandbox::cluster::{Cluster as Sandbox, Setup, Webhooks};
 use tokio::time::Instant;
 
 use crate::cluster::{ClusterError, define};
+use crate::recorder::Sights;
 use crate::scenario::Ground;
 
 /// So many changes are kept: all of any run.
@@ -22,8 +23,10 @@ const CHANGES: usize = 10_000_000;
 /// A cluster in this process.
 pub struct Embedded {
     sandbox: Sandbox,
+    webhooks: Arc<Webhooks>,
     client: kube::Client,
     began: Instant,
+    operators: Sights,
     _kubelet: Kubelet,
 }
 
@@ -36,7 +39,8 @@ impl Embedded {
     /// The same, with a way for the kubelet stand-in that is not a good one.
     pub async fn start_with(seed: u64, nodes: &NodeGroup, way: Profile) -> Result<Self, ClusterError> {
         let began = Instant::now();
-        let mut setup = Setup::at(origin());
+        let webhooks = Arc::new(Webhooks::default());
+        let mut setup = Setup { caller: Arc::<Webhooks>::clone(&webhooks), ..Setup::at(origin()) };
         setup.settings.seed = seed;
         setup.settings.changes = CHANGES;
         let sandbox = Sandbox::start(setup);
@@ -52,7 +56,7 @@ impl Embedded {
             kube::Client::new(Faulty::before(sandbox.service(), way, !seed).0, "default")
         };
         let kubelet = Kubelet::start(way, Options { clock, ..Options::default() });
-        Ok(Self { sandbox, client, began, _kubelet: kubelet })
+        Ok(Self { sandbox, webhooks, client, began, operators: Sights::default(), _kubelet: kubelet })
     }
 
     /// A client with all rights.
@@ -60,10 +64,18 @@ impl Embedded {
         self.client.clone()
     }
 
-    /// A client whose way to the API server is not a good one, and the means to make it worse.
+    /// A client for an operator whose way to the API server is not a good one, and the means to make it worse. What
+    /// it cannot know counts in its favour.
     pub fn client_through(&self, profile: Profile, seed: u64) -> (kube::Client, Link) {
-        let (service, link) = Faulty::before(self.sandbox.service(), profile, seed);
+        let blind_since = self.operators.rest_on();
+        let (service, link) = Faulty::after(self.sandbox.service(), profile, seed, blind_since);
+        self.operators.add(link.clone());
         (kube::Client::new(service, "default"), link)
+    }
+
+    /// Its webhooks, for whoever answers for one in this process.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
     }
 
     /// What time it is there, for whoever has to agree with it.
@@ -87,7 +99,13 @@ impl Embedded {
 
     /// What a scenario needs of it.
     pub(crate) fn ground(&self) -> Ground {
-        Ground { world: "embedded", client: self.client(), stand_in: "true".to_owned(), guest: false }
+        Ground {
+            world: "embedded",
+            client: self.client(),
+            stand_in: "true".to_owned(),
+            guest: false,
+            sights: Some(self.operators.clone()),
+        }
     }
 }
 

@@ -4,8 +4,10 @@ pub mod audit;
 pub mod build;
 pub mod cluster;
 pub mod embedded;
+pub mod federation;
 pub mod figures;
 pub mod floor;
+pub mod groups;
 pub mod neighbours;
 pub mod operator;
 pub mod pki;
@@ -21,6 +23,7 @@ pub mod workload;
 use std::io::Write;
 
 pub use cluster::{Cluster, ClusterError, Component};
+pub use federation::Federation;
 
 /// Tells a person who waits. Goes to standard error past the capturing of the test harness, which would
 /// keep it until the test is over.

@@ -1,12 +1,14 @@
 //! Watches pods and writes the trace that `simulate` writes, so that the same promises judge both.
 
+mod follow;
 mod seen;
+mod sights;
 mod tape;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -19,14 +21,14 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+pub(crate) use self::follow::follow;
+pub(crate) use self::seen::disrupted;
+pub(crate) use self::sights::Sights;
 use self::tape::Tape;
 use crate::workload::{Kind, Workload};
 
 /// How long nothing may happen for an end to be one.
 const QUIET: Duration = Duration::from_millis(500);
-
-/// How long to wait before a watch that broke is begun again.
-const BREATH: Duration = Duration::from_millis(100);
 
 /// Writes down what happens to the pods of a workload.
 #[derive(Debug)]
@@ -38,26 +40,31 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Watches the pods of a workload in a namespace, from before it is there.
-    pub async fn start(client: kube::Client, namespace: &str, workload: &Workload) -> Self {
-        let tape = Arc::new(Mutex::new(Tape::new(workload.clone())));
+    /// Watches the pods of a workload in a namespace, from before it is there. How old the controller's view is
+    /// nobody measures.
+    pub async fn of(client: kube::Client, namespace: &str, workload: &Workload) -> Self {
+        Self::start(client, namespace, workload, None).await
+    }
+
+    /// The same, and how old the controller's view is may be measured.
+    pub(crate) async fn start(
+        client: kube::Client,
+        namespace: &str,
+        workload: &Workload,
+        sights: Option<Sights>,
+    ) -> Self {
+        let tape = Arc::new(Mutex::new(Tape::new(workload.clone(), sights)));
         let (changed, mut news) = watch::channel(0);
         let heard = changed.clone();
         let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), namespace);
         let shared = Arc::clone(&tape);
-        let watching = tokio::spawn(async move {
-            loop {
-                let mut events = watcher(pods.clone(), watcher::Config::default()).boxed();
-                while let Ok(Some(event)) = events.try_next().await.map_err(|error| {
-                    lock(&shared).interruptions.push(error.to_string());
-                }) {
-                    lock(&shared).take(event);
-                    changed.send_modify(|n| *n += 1);
-                }
-                // A new watch begins with a list, whatever ended the old one; the tape compares.
-                tokio::time::sleep(BREATH).await;
+        let watching = tokio::spawn(follow(pods, move |event| {
+            match event {
+                Ok(event) => lock(&shared).take(event),
+                Err(error) => return lock(&shared).interruptions.push(error.to_string()),
             }
-        });
+            changed.send_modify(|n| *n += 1);
+        }));
         let listening = (workload.kind() == Kind::LockstepSet)
             .then(|| listen(client, namespace, Arc::clone(&tape), heard));
         // Whatever is created from now on is seen.
@@ -65,13 +72,8 @@ impl Recorder {
         Self { tape, news, watching, listening }
     }
 
-    /// What the controller sees may be so old.
-    pub fn seen_late_by(&self, lag: Duration) {
-        lock(&self.tape).lag = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
-    }
-
     /// The wish changes now. Call it before the API server learns of it. Until [`Recorder::wish_is_known`] the
-    /// controller may still act on the old one, and the looser of both is what it is held to.
+    /// controller may still act on the old one, and either will do.
     pub fn wish(&self, workload: &Workload) {
         lock(&self.tape).wish(workload);
     }

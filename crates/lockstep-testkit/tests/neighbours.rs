@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn a_leader_worker_set_comes_up() {
     let nodes = NodeGroup::new("node", 3);
     let Some(cluster) = Cluster::builder().our_own().nodes(nodes).start_or_skip().await else { return };
-    let mut neighbour = leader_worker_set::start(&cluster).await.expect("it starts");
+    let neighbour = leader_worker_set::start(&cluster).await.expect("it starts");
 
     let kind = leader_worker_set::leader_worker_sets();
     let sets: Api<DynamicObject> = Api::namespaced_with(cluster.client(), "default", &kind);

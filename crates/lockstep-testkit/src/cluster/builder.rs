@@ -144,24 +144,11 @@ impl Builder {
     /// # Panics
     /// If it cannot be started for any other reason.
     pub async fn start_or_skip(self) -> Option<Cluster> {
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let alone = self.our_own || self.not_a_guest;
-        if alone && !wants_embedded() && std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
-            say(&format!("SKIPPED {test}: it needs a cluster of its own, and LOCKSTEP_KUBECONFIG is set"));
+        let alone = self.our_own || (self.not_a_guest && !wants_embedded());
+        if alone && not_alone_here() {
             return None;
         }
-        if self.our_own && wants_embedded() {
-            say(&format!("SKIPPED {test}: it needs processes of its own, and LOCKSTEP_EMBEDDED is set"));
-            return None;
-        }
-        match self.start().await {
-            Ok(cluster) => Some(cluster),
-            Err(ClusterError::Build(error)) if error.is_missing_toolchain() && may_skip() => {
-                say(&format!("SKIPPED {test}: {error}"));
-                None
-            }
-            Err(error) => panic!("no cluster: {error}"),
-        }
+        or_skip(self.start().await)
     }
 
     async fn try_to_start(&self, programs: Programs) -> Result<Cluster, ClusterError> {
@@ -210,6 +197,40 @@ impl Builder {
 /// Tests are to be played on embedded clusters.
 fn wants_embedded() -> bool {
     std::env::var_os("LOCKSTEP_EMBEDDED").is_some()
+}
+
+/// Whether the user has given a cluster, or asked for an embedded one: what needs processes of its own is skipped then,
+/// loudly.
+pub(crate) fn not_alone_here() -> bool {
+    let reason = if wants_embedded() {
+        "it needs processes of its own, and LOCKSTEP_EMBEDDED is set"
+    } else if std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
+        "it needs a cluster of its own, and LOCKSTEP_KUBECONFIG is set"
+    } else {
+        return false;
+    };
+    skipped(reason);
+    true
+}
+
+/// What was started. Where there is nothing to build it with, the test is skipped, loudly, if it may be.
+///
+/// # Panics
+/// If it could not be started for any other reason.
+pub(crate) fn or_skip<T>(started: Result<T, ClusterError>) -> Option<T> {
+    match started {
+        Ok(started) => Some(started),
+        Err(ClusterError::Build(error)) if error.is_missing_toolchain() && may_skip() => {
+            skipped(&error.to_string());
+            None
+        }
+        Err(error) => panic!("no cluster: {error}"),
+    }
+}
+
+fn skipped(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    say(&format!("SKIPPED {test}: {reason}"));
 }
 
 fn may_skip() -> bool {

@@ -17,10 +17,26 @@ const USERS: [(&str, &str); 3] = [
     ("scheduler", "system:kube-scheduler"),
 ];
 
+/// What an API server calls itself when it asks another one on behalf of somebody.
+const FRONT_PROXY: &str = "front-proxy-client";
+
+/// Flags by which an API server has other servers answer for some kinds (APIService). Paths are those of its folder.
+pub(crate) const AGGREGATION: [&str; 7] = [
+    "--proxy-client-cert-file=front-proxy.crt",
+    "--proxy-client-key-file=front-proxy.key",
+    "--requestheader-client-ca-file=ca.crt",
+    "--requestheader-allowed-names=front-proxy-client",
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+];
+
 /// Writes everything into the folder of a cluster, and says how the administrator gets in.
 pub(super) fn write(setting: &Setting<'_>, authority: &Authority) -> Result<Access, ClusterError> {
     let dir = setting.dir;
     let serving = authority.serve(&["kubernetes", "kubernetes.default.svc"])?;
+    // For an API server that has others answer for some kinds; who does not, has the files lie.
+    let front = authority.user(FRONT_PROXY, &[])?;
     let (signing, public) = pki::signing_key()?;
     // Nobody else on the machine can guess a token made from a private key.
     let token = |name: &str| -> String {
@@ -33,6 +49,8 @@ pub(super) fn write(setting: &Setting<'_>, authority: &Authority) -> Result<Acce
         ("ca.crt", authority.certificate_pem()),
         ("api.crt", &serving.certificate_pem),
         ("api.key", &serving.key_pem),
+        ("front-proxy.crt", &front.certificate_pem),
+        ("front-proxy.key", &front.key_pem),
         ("tokens.key", &signing),
         ("tokens.pub", &public),
         ("tokens.csv", &tokens),

@@ -1,6 +1,7 @@
 //! A control plane of real processes, for one test.
 
 mod access;
+mod apply;
 mod builder;
 mod component;
 mod embedded;
@@ -21,10 +22,13 @@ use kube::api::{ObjectMeta, PostParams};
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 
 pub use self::access::{Access, Credential};
+pub use self::apply::apply;
 pub use self::builder::Builder;
+pub(crate) use self::builder::{not_alone_here, or_skip};
 pub use self::component::Component;
 use self::component::{Ports, Setting};
 use self::embedded::Embedded;
+pub(crate) use self::files::AGGREGATION;
 use self::guest::Guest;
 pub use self::kinds::define;
 pub(crate) use self::ports::free_port;
@@ -188,6 +192,11 @@ impl Cluster {
         self.ours.as_ref().map(|ours| &ours.authority)
     }
 
+    /// Where the store answers, if the cluster is our own.
+    pub(crate) fn store(&self) -> Option<String> {
+        self.ours.as_ref().map(|ours| format!("http://127.0.0.1:{}", ours.ports.etcd))
+    }
+
     /// What the API server's audit log says so far.
     pub fn audit(&self) -> Result<Audit, ClusterError> {
         let ours = self.ours(Component::ApiServer)?;
@@ -210,7 +219,7 @@ impl Cluster {
     /// What a scenario needs of it.
     pub(crate) fn ground(&self) -> Ground {
         let stand_in = self.stand_in().to_owned();
-        Ground { world: "cluster", client: self.client(), stand_in, guest: self.is_guest() }
+        Ground { world: "cluster", client: self.client(), stand_in, guest: self.is_guest(), sights: None }
     }
 
     /// The value of the label [`STAND_IN`](lockstep_kubelet::annotations::STAND_IN) on the nodes of this

@@ -44,7 +44,7 @@ pub async fn measure(program: &Path) -> Result<Memory, ClusterError> {
 }
 
 /// The resident memory of a process, in KiB.
-fn resident(process: u32) -> Result<u64, ClusterError> {
+pub(super) fn resident(process: u32) -> Result<u64, ClusterError> {
     let path = PathBuf::from(format!("/proc/{process}/status"));
     let text = fs::read_to_string(&path).map_err(ClusterError::file(&path))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));

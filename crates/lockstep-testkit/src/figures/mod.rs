@@ -1,6 +1,7 @@
 //! The operator's figures on a real control plane: what it writes, how soon it acts, how long it takes, what it
 //! holds in memory, each beside the floor of the same run.
 
+mod budgets;
 mod memory;
 mod peers;
 mod raw;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::Serialize;
 
+pub use self::budgets::Budgets;
 pub use self::memory::Memory;
 pub use self::peers::{Kind, Roll, Share, SideBySide, Size};
 pub use self::reaction::Spread;
@@ -57,13 +59,15 @@ pub enum Part {
     Reaction,
     /// What it holds in memory.
     Memory,
+    /// What the answers to removals cost.
+    Budgets,
     /// The same roll by LeaderWorkerSet and DisaggregatedSet.
     Peers,
 }
 
 impl Part {
     /// All that need nobody but the operator.
-    pub const OWN: [Self; 3] = [Self::Rounds, Self::Reaction, Self::Memory];
+    pub const OWN: [Self; 4] = [Self::Rounds, Self::Reaction, Self::Memory, Self::Budgets];
 }
 
 /// All figures of one run.
@@ -81,6 +85,9 @@ pub struct Figures {
     /// What the operator holds in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// What the answers to removals cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<Budgets>,
     /// The same roll by others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side_by_side: Option<SideBySide>,
@@ -143,6 +150,10 @@ pub async fn measure(settings: &Settings) -> Result<Figures, ClusterError> {
             Part::Memory => {
                 say("memory with 1,000 and 5,000 pods");
                 figures.memory = Some(memory::measure(&settings.program).await?);
+            }
+            Part::Budgets => {
+                say("500 budgets over 10,000 pods");
+                figures.budgets = Some(budgets::measure(&settings.program).await?);
             }
             Part::Peers => {
                 figures.side_by_side = Some(peers::measure(&settings.program, settings.peers).await?);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
+use super::{Budgets, Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -13,6 +13,7 @@ impl fmt::Display for Figures {
         }
         self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
         self.memory.iter().try_for_each(|memory| memory.lines(f))?;
+        self.budgets.iter().try_for_each(|budgets| budgets.lines(f))?;
         self.side_by_side.iter().try_for_each(|all| all.lines(f))
     }
 }
@@ -51,6 +52,27 @@ impl Memory {
         let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
         write!(f, "{:<34}{idle:>11.1}{few:>11.1}{many:>11.1}", "operator")?;
         writeln!(f, "{:>12.2}", self.per_thousand() / 1024.0)
+    }
+}
+
+impl Budgets {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = "MILLISECONDS TO ANSWER A REMOVAL";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>9}{:>9}", "P50", "P99", "LONGEST", "N", "RATIO")?;
+        let floor = self.swap.p50.max(f64::EPSILON);
+        for (what, times) in
+            [("bare compare-and-swap", &self.swap), ("delete", &self.delete), ("eviction", &self.evict)]
+        {
+            let Spread { samples, p50, p99, longest } = times;
+            write!(f, "{what:<34}{p50:>11.1}{p99:>11.1}{longest:>11.1}{samples:>9}")?;
+            writeln!(f, "{:>9.2}", p50 / floor)?;
+        }
+        let (answers, swaps) = (self.answers_per_second, self.swaps_per_second);
+        writeln!(f, "\n{:<34}{:>11}{:>11}", "PER SECOND, 64 AT A TIME", "ANSWERS", "BARE")?;
+        writeln!(f, "{:<34}{answers:>11.0}{swaps:>11.0}", "500 budgets")?;
+        let mib = |kib: u64| kib as f64 / 1024.0;
+        writeln!(f, "\n{:<34}{:>11}{:>11}", "MiB RESIDENT", "IDLE", "FULL")?;
+        writeln!(f, "{:<34}{:>11.1}{:>11.1}", "10,000 pods, 500 budgets", mib(self.idle), mib(self.full))
     }
 }
 

@@ -29,7 +29,7 @@ pub async fn start(cluster: &Cluster) -> Result<Neighbour, ClusterError> {
     let home = Home::of(Part::LeaderWorkerSet).await?;
     // Its caches are of these kinds: it gives up if they are not served.
     cluster.define_all(&home.sources.join("config/crd/bases")).await?;
-    let door = Door::new(cluster, "lws")?;
+    let door = Door::new(cluster, "lws", &[])?;
     let settings = door.certificates.join("config.json");
     fs::write(&settings, configuration(&door).to_string()).map_err(ClusterError::file(&settings))?;
     let flags = [
@@ -38,7 +38,7 @@ pub async fn start(cluster: &Cluster) -> Result<Neighbour, ClusterError> {
         "--leader-elect=false".to_owned(),
         "--zap-log-level=2".to_owned(),
     ];
-    let mut neighbour = Neighbour::start(cluster, &home, "lws-manager", &flags)?;
+    let neighbour = Neighbour::start(cluster, &home, "lws-manager", &flags)?;
     // The folder as a whole, because its patches keep the webhooks away from pods that are not its own.
     cluster.register(&home.sources.join("config/webhook"), "lws", &door).await?;
     neighbour.until(async || works(cluster).await).await?;

@@ -5,19 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 use k8s_openapi::ByteString;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::Door;
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Cluster, ClusterError, apply};
 
 /// All manifests of a file.
-fn read(path: &Path) -> Result<Vec<Value>, ClusterError> {
+pub(super) fn read(path: &Path) -> Result<Vec<Value>, ClusterError> {
     documents(&fs::read_to_string(path).map_err(ClusterError::file(path))?, path)
 }
 
-fn documents(text: &str, from: &Path) -> Result<Vec<Value>, ClusterError> {
+pub(super) fn documents(text: &str, from: &Path) -> Result<Vec<Value>, ClusterError> {
     let document = |text: String| {
         lockstep_api::yaml_to_json(&text).map_err(|problems| ClusterError::Access {
             what: format!("read the manifests of {}", from.display()),
@@ -42,13 +40,21 @@ fn split(text: &str) -> Vec<String> {
 }
 
 impl Door {
-    /// A webhook configuration that calls this door instead of a Service inside the cluster.
-    fn answer_for(&self, configuration: &mut Value) {
+    /// How the API server is told of it.
+    pub(super) fn client_config(&self, path: &str) -> Value {
+        let url = format!("https://127.0.0.1:{}{path}", self.port);
+        json!({"url": url, "caBundle": ByteString(self.ca_pem.as_bytes().to_vec())})
+    }
+
+    /// A webhook configuration that calls this door instead of a Service inside the cluster, which it names or has the
+    /// URL of.
+    pub(super) fn answer_for(&self, configuration: &mut Value) {
         for hook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
-            let path = hook["clientConfig"]["service"]["path"].as_str().unwrap_or("/");
-            let url = format!("https://127.0.0.1:{}{path}", self.port);
-            let bundle = ByteString(self.ca_pem.as_bytes().to_vec());
-            hook["clientConfig"] = json!({"url": url, "caBundle": bundle});
+            let called = &hook["clientConfig"];
+            let by_url = called["url"].as_str().and_then(|url| url.rsplit_once('/')).map(|(_, path)| path);
+            let by_name = called["service"]["path"].as_str().map(|path| path.trim_start_matches('/'));
+            let path = format!("/{}", by_name.or(by_url).unwrap_or_default());
+            hook["clientConfig"] = self.client_config(&path);
         }
     }
 }
@@ -76,24 +82,19 @@ impl Cluster {
         door: &Door,
     ) -> Result<(), ClusterError> {
         for mut manifest in self.kustomize(folder)? {
-            let kind = manifest["kind"].as_str().unwrap_or_default().to_owned();
-            if !kind.ends_with("WebhookConfiguration") {
+            if !manifest["kind"].as_str().is_some_and(|kind| kind.ends_with("WebhookConfiguration")) {
                 continue;
             }
             let name = format!("{prefix}-{}", manifest["metadata"]["name"].as_str().unwrap_or_default());
             manifest["metadata"]["name"] = json!(name);
             door.answer_for(&mut manifest);
-            let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", &kind);
-            let api: Api<DynamicObject> = Api::all_with(self.client(), &ApiResource::from_gvk(&kind));
-            let parameters = PatchParams::apply("lockstep-testkit").force();
-            let applied = api.patch(&name, &parameters, &Patch::Apply(&manifest)).await;
-            applied.map_err(ClusterError::api(format!("register {name}")))?;
+            apply(&self.client(), &manifest).await?;
         }
         Ok(())
     }
 
     /// What `kubectl kustomize` makes of a folder.
-    fn kustomize(&self, folder: &Path) -> Result<Vec<Value>, ClusterError> {
+    pub(super) fn kustomize(&self, folder: &Path) -> Result<Vec<Value>, ClusterError> {
         let kubectl = self.program("kubectl").unwrap_or_else(|| "kubectl".into());
         let output = Command::new(&kubectl).arg("kustomize").arg(folder).output();
         let output = output.map_err(ClusterError::file(&kubectl))?;
@@ -124,6 +125,7 @@ mod tests {
         let mut configuration = json!({"webhooks": [
             {"name": "a", "objectSelector": {}, "clientConfig": {"service": service}},
             {"name": "b", "clientConfig": {"service": {"name": "webhook-service"}}},
+            {"name": "c", "clientConfig": {"url": "https://webhook.system.svc:443/mutate-work", "caBundle": "any"}},
         ]});
         door.answer_for(&mut configuration);
         let expected = json!({"webhooks": [
@@ -132,6 +134,7 @@ mod tests {
                 "clientConfig": {"url": "https://127.0.0.1:9443/mutate--v1-pod", "caBundle": "Y2E="},
             },
             {"name": "b", "clientConfig": {"url": "https://127.0.0.1:9443/", "caBundle": "Y2E="}},
+            {"name": "c", "clientConfig": {"url": "https://127.0.0.1:9443/mutate-work", "caBundle": "Y2E="}},
         ]});
         assert_eq!(configuration, expected);
     }

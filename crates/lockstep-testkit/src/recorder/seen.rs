@@ -37,7 +37,7 @@ pub(super) fn why_deleted(spec: &Spec, of: &Subject, shown: Shown) -> &'static s
 }
 
 /// Evicted, drained, or taken by its node: not the workload's controller.
-pub(super) fn disrupted(pod: &k8s::Pod) -> bool {
+pub(crate) fn disrupted(pod: &k8s::Pod) -> bool {
     has_condition(pod, "DisruptionTarget")
 }
 

@@ -6,22 +6,27 @@ use k8s_openapi::api::core::v1 as k8s;
 use kube::runtime::watcher::Event as Watched;
 use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::coordinate;
-use lockstep_core::model::{Member, RestartKind, Role, Spec, StrategyKind};
+use lockstep_core::model::{Member, RestartKind, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
-use lockstep_core::number::{IntOrPercent, Limits};
+use lockstep_core::observe::Aims;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
-use lockstep_core::snapshot::Pod;
+use lockstep_core::snapshot::{Memory, Pod};
 use lockstep_core::time::Time;
+use lockstep_sandbox::cluster::faults::Deed;
+use serde::Deserialize;
 use tokio::time::Instant;
 
+use super::Sights;
 use super::seen::{Shown, disrupted, view, why_deleted};
 use crate::workload::{Kind, Slots, Workload};
 
-/// How far a controller's view may be behind, in milliseconds, unless told: what the world took less long ago, it
-/// could not know.
+/// How far a controller's view may be behind, in milliseconds: what the world took less long ago, it could not know.
 const LAG: u64 = 500;
+
+/// The same where it is seen how old it is: the moment for which news are gathered.
+const MOMENT: u64 = 20;
 
 /// A pod that stands.
 #[derive(Debug)]
@@ -36,6 +41,10 @@ pub(super) struct Seen {
 struct Said {
     generation: i64,
     end: Option<End>,
+    /// Where it goes.
+    targets: BTreeMap<RoleName, Revision>,
+    /// What it remembers, or was told to: somebody may have aborted, and it has not noticed yet.
+    memory: Memory,
 }
 
 /// What was seen so far, and what of it was written down.
@@ -49,8 +58,10 @@ pub(super) struct Tape {
     targets: BTreeMap<RoleName, Revision>,
     said: Option<Said>,
     known_generation: i64,
-    /// How far the controller's view may be behind, in milliseconds.
-    pub lag: u64,
+    /// The controller has not said yet that it knows the wish, or that it was redirected.
+    unheard: bool,
+    redirected: bool,
+    sights: Option<Sights>,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
     /// Instances of which a pod failed or restarted: what is left of them may not show it any more.
@@ -64,7 +75,7 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    pub fn new(workload: Workload) -> Self {
+    pub fn new(workload: Workload, sights: Option<Sights>) -> Self {
         Self {
             started: Instant::now(),
             workload,
@@ -73,7 +84,9 @@ impl Tape {
             targets: BTreeMap::new(),
             said: None,
             known_generation: 0,
-            lag: LAG,
+            unheard: false,
+            redirected: false,
+            sights,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
             broken: BTreeSet::new(),
@@ -90,31 +103,50 @@ impl Tape {
     }
 
     pub fn say(&mut self, what: What) {
+        self.push(self.age(), what);
+    }
+
+    fn push(&mut self, late: u64, what: What) {
         let t = self.now().0;
-        self.events.push(Event { t, what });
+        self.events.push(Event { t, late, what });
+    }
+
+    /// How old is what the controller knows, beyond what it always may be.
+    fn age(&self) -> u64 {
+        self.sights.as_ref().map_or(0, Sights::age)
+    }
+
+    /// How old was what it knew when it did this to a pod.
+    fn age_of(&self, deed: Deed, pod: &str) -> u64 {
+        self.sights.as_ref().map_or(0, |sights| sights.age_of(deed, pod))
     }
 
     pub fn wish(&mut self, workload: &Workload) {
-        let before = std::mem::replace(&mut self.workload, workload.clone());
+        self.workload = workload.clone();
         for role in &self.workload.spec().roles {
             self.layouts.insert(role.revision, role.members.clone());
         }
         self.targets = revisions(workload.spec());
-        self.say_wish(looser(before.spec(), workload.spec()));
+        (self.unheard, self.redirected) = (true, false);
+        self.say_wish();
     }
 
     pub fn wish_is_known(&mut self, generation: i64) {
         self.known_generation = generation;
-        self.say_wish(self.workload.spec().clone());
+        self.unheard = false;
+        self.say_wish();
+        self.retarget();
     }
 
     /// What is stable the judge finds out for itself.
-    fn say_wish(&mut self, spec: Spec) {
-        let targets = self.targets.clone();
-        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable: BTreeMap::new(), lag: self.lag })));
+    fn say_wish(&mut self) {
+        let (spec, targets) = (self.workload.spec().clone(), self.targets.clone());
+        let lag = if self.sights.is_some() { MOMENT } else { LAG };
+        let stable = BTreeMap::new();
+        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable, lag, unheard: self.unheard })));
     }
 
-    /// The controller says where it stands. A rollback has other targets than the wish.
+    /// The controller says where it stands.
     pub fn hear(&mut self, generation: i64, status: &LockstepSetStatus) {
         if status.observed_generation < generation || generation < self.known_generation {
             return;
@@ -133,15 +165,31 @@ impl Tape {
             _ if waits => Some(End::Paused),
             _ => None,
         };
-        self.said = Some(Said { generation, end });
-        let targets: BTreeMap<RoleName, Revision> = status
+        let targets = status
             .roles
             .iter()
             .filter_map(|role| Some((RoleName::new(&role.name), role.revision.update.parse().ok()?)))
             .collect();
-        if generation == self.known_generation && targets != self.targets && !targets.is_empty() {
-            self.targets = targets;
-            self.say_wish(self.workload.spec().clone());
+        let memory = Memory::deserialize(&status.memory).unwrap_or_default();
+        self.said = Some(Said { generation, end, targets, memory });
+        self.retarget();
+    }
+
+    /// A rollback has other targets than the wish. Until the controller says that it goes there, it need not know.
+    fn retarget(&mut self) {
+        let known = |said: &&Said| said.generation == self.known_generation && !said.targets.is_empty();
+        let Some(said) = self.said.as_ref().filter(known) else { return };
+        if self.unheard && !self.redirected {
+            return;
+        }
+        let spec = self.workload.spec();
+        let aims = Aims::of(spec, &said.memory);
+        let names = spec.roles.iter().map(|role| role.name.clone());
+        let targets: BTreeMap<_, _> = names.zip(aims.roles.iter().map(|aim| aim.compass.target)).collect();
+        let unheard = targets != said.targets;
+        if targets != self.targets || unheard != self.unheard {
+            (self.targets, self.unheard, self.redirected) = (targets, unheard, unheard);
+            self.say_wish();
         }
     }
 
@@ -188,30 +236,33 @@ impl Tape {
         if first {
             self.broken.remove(&of);
         }
-        if seen.failed || (seen.restarts > 0 && self.replaces(&of)) {
+        // Whoever is told to go ends, too.
+        if !seen.terminating && (seen.failed || (seen.restarts > 0 && self.replaces(&of))) {
             self.broken.insert(of.clone());
         }
-        self.pods.insert(uid.clone(), Seen { name, of: of.clone(), pod: seen });
+        self.pods.insert(uid.clone(), Seen { name: name.clone(), of: of.clone(), pod: seen });
         // What comes back as it was only says that not all of it went at once.
         if was_gated.is_none() && self.targets.get(&of.role) == Some(&place.revision) {
             self.torn_down.remove(&of.group);
         }
         if was_gated.is_none() && first {
             let (revision, set_revision) = (place.revision, place.set_revision);
-            self.say(What::Create { of: of.clone(), revision, set_revision, why: "Recover".to_owned() });
+            let why = "Recover".to_owned();
+            let late = self.age_of(Deed::Create, &name);
+            self.push(late, What::Create { of: of.clone(), revision, set_revision, why });
         }
         match was_gated {
             None if gated => self.say(What::Gate { of: of.clone(), revision: place.revision }),
             Some(true) if !gated => self.say(What::Ungate { of: of.clone(), revision: place.revision }),
             _ => {}
         }
-        self.look(&of, &uid);
+        self.look(&of, &uid, &name);
     }
 
     fn gone(&mut self, uid: &str) {
         let Some(seen) = self.pods.remove(uid) else { return };
         self.slots.free(uid);
-        self.look(&seen.of, uid);
+        self.look(&seen.of, uid, &seen.name);
         self.taken_by_world.remove(uid);
     }
 
@@ -234,29 +285,33 @@ impl Tape {
     }
 
     /// What has become of an instance, after something happened to one of its pods.
-    fn look(&mut self, of: &Subject, uid: &str) {
+    fn look(&mut self, of: &Subject, uid: &str, name: &str) {
         self.notice_teardown(of, uid);
         let now = self.now();
         let spec = self.workload.spec();
         let pods: Vec<&Pod> =
             self.pods.values().filter(|seen| seen.of == *of).map(|seen| &seen.pod).collect();
+        let stays = self.pods.get(uid).is_some_and(|seen| !seen.pod.terminating);
         let cause = if self.taken_by_world.contains(uid) {
             (By::World, "eviction")
+        } else if stays {
+            // A pod stops being ready by itself; a controller can only delete it.
+            (By::World, "unready")
         } else {
             let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
             let torn_down = self.torn_down.contains(&of.group);
             let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
             (By::Engine, why_deleted(spec, of, shown))
         };
+        let late = match cause.0 {
+            By::Engine => self.age_of(Deed::Delete, name),
+            By::World => self.age(),
+        };
         let events = &mut self.events;
         let layouts = &self.layouts;
         let members = |revision: Revision| layouts.get(&revision).map_or(&[][..], Vec::as_slice);
-        self.instances.look(of, &pods, members, cause, now, &mut |mut event| {
-            // A pod stops being ready by itself; a controller can only delete it.
-            if let What::Unready { by, .. } = &mut event.what {
-                *by = By::World;
-            }
-            events.push(event);
+        self.instances.look(of, &pods, members, cause, now, &mut |event| {
+            events.push(Event { late, ..event });
         });
     }
 
@@ -268,7 +323,12 @@ impl Tape {
         }
         let said = self.said.as_ref().filter(|said| said.generation >= self.known_generation)?.end?;
         let moving = self.pods.values().any(|seen| seen.pod.terminating);
-        let shown = said != End::Complete || self.shown() == Some(End::Complete);
+        // What the controller said last may be over, and nobody there to say so.
+        let shown = match said {
+            End::Complete => self.shown() == Some(End::Complete),
+            End::PartitionReached | End::RolledBack => self.shown().is_some(),
+            End::Paused | End::Stuck | End::TimedOut => true,
+        };
         (!moving && shown).then_some(said)
     }
 
@@ -291,40 +351,11 @@ impl Tape {
         }
         let kept = |seen: &Seen| {
             let role = spec.role(&seen.of.role);
-            role.is_some_and(|role| seen.of.instance < coordinate::limits(spec, role).1)
+            seen.of.group < spec.strategy.kept(spec.replicas)
+                || role.is_some_and(|role| seen.of.instance < coordinate::limits(spec, role).1)
         };
         self.pods.values().all(|seen| at_target(seen) || kept(seen)).then_some(End::PartitionReached)
     }
-}
-
-/// The new wish with whatever either of the two allows.
-fn looser(old: &Spec, new: &Spec) -> Spec {
-    let mut both = new.clone();
-    let kept = old.strategy.kept(old.replicas).min(new.strategy.kept(new.replicas));
-    let floor =
-        |spec: &Spec| spec.replicas - spec.strategy.limits(spec.replicas).unavailable.min(spec.replicas);
-    let surge = |spec: &Spec| spec.strategy.limits(spec.replicas).surge;
-    both.replicas = old.replicas.max(new.replicas);
-    both.strategy.partition = IntOrPercent::Int(kept);
-    both.strategy.max_unavailable = IntOrPercent::Int(both.replicas - floor(old).min(floor(new)));
-    both.strategy.max_surge = IntOrPercent::Int(surge(old).max(surge(new)));
-    for role in &mut both.roles {
-        let Some(before) = old.role(&role.name) else { continue };
-        let (was, kept_before) = coordinate::limits(old, before);
-        let (is, kept) = coordinate::limits(new, role);
-        let needed = role.needed();
-        role.strategy.partition = IntOrPercent::Int(kept_before.min(kept));
-        // What may be missing counts from the larger of the two.
-        let floor = |of: &Role, limits: Limits| of.replicas.saturating_sub(limits.unavailable);
-        let floor = floor(before, was).min(floor(role, is));
-        role.replicas = role.replicas.max(before.replicas);
-        role.strategy.max_unavailable = IntOrPercent::Int(role.replicas - floor);
-        role.strategy.max_surge = IntOrPercent::Int(was.surge.max(is.surge));
-        // Groups that stand and fall as a whole, or stand in for others, ask what a role needs, not its limits. One
-        // that is to have more is short of them at once.
-        role.min_available = Some(IntOrPercent::Int(needed));
-    }
-    both
 }
 
 fn revisions(spec: &Spec) -> BTreeMap<RoleName, Revision> {
@@ -364,7 +395,7 @@ spec:
             "spec": {"nodeName": "node-0", "containers": []},
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         }));
-        let mut tape = Tape::new(workload.clone());
+        let mut tape = Tape::new(workload.clone(), None);
         tape.wish(&workload);
         (tape, pod.expect("a pod"))
     }
@@ -407,27 +438,6 @@ spec:
         namesake.metadata.uid = Some("second".to_owned());
         listed(&mut tape, [namesake]);
         assert_eq!(words(&tape)[4..], ["delete", "gone", "create", "scheduled", "ready"]);
-    }
-
-    #[test]
-    fn until_a_wish_is_known_either_of_two_will_do() {
-        let wish = |replicas: u32, rolling: &str| {
-            let strategy = format!("replicas: {replicas}\n  updateStrategy: {{rollingUpdate: {rolling}}}");
-            Workload::read(&WEB.replace("replicas: 1", &strategy)).expect("a workload").spec().clone()
-        };
-        // Replicas, may be unavailable, kept old.
-        let rows = [
-            ((10, "{maxUnavailable: 3}"), (10, "{maxUnavailable: 1}"), (10, 3, 0)),
-            ((10, "{maxUnavailable: 1}"), (6, "{maxUnavailable: 1}"), (10, 5, 0)),
-            ((6, "{maxUnavailable: 1}"), (10, "{maxUnavailable: 20%}"), (10, 5, 0)),
-            ((10, "{partition: 4}"), (10, "{partition: 8}"), (10, 1, 4)),
-        ];
-        for (old, new, expected) in rows {
-            let role = looser(&wish(old.0, old.1), &wish(new.0, new.1)).roles.remove(0);
-            let strategy = role.strategy;
-            let ints = [strategy.max_unavailable, strategy.partition].map(|n| n.floor_of(role.replicas));
-            assert_eq!((role.replicas, ints[0], ints[1]), expected, "{old:?} to {new:?}");
-        }
     }
 
     #[test]

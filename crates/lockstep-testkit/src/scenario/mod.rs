@@ -30,7 +30,6 @@ pub struct Scenario {
     ends: Vec<End>,
     promotes: bool,
     limit: Duration,
-    lag: Option<Duration>,
 }
 
 /// What happens in the course of it.
@@ -111,7 +110,6 @@ impl Scenario {
             ends: vec![End::Complete],
             promotes: false,
             limit: Duration::from_secs(120),
-            lag: None,
         })
     }
 
@@ -175,12 +173,6 @@ impl Scenario {
     /// How long it may take.
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
-        self
-    }
-
-    /// What the controller sees may be so old, because somebody holds it back.
-    pub fn seen_late_by(mut self, lag: Duration) -> Self {
-        self.lag = Some(lag);
         self
     }
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::{Happening, Played, Scenario, ScenarioError, Verdict, deeds};
 use crate::cluster::{ClusterError, new_namespace};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Sights};
 use crate::workload::{Kind, Workload};
 
 const MANAGER: &str = "lockstep-testkit";
@@ -44,6 +44,8 @@ pub(crate) struct Ground {
     pub stand_in: String,
     /// Manners are to be minded.
     pub guest: bool,
+    /// What operators can know, where that can be seen.
+    pub sights: Option<Sights>,
 }
 
 /// A namespace of its own on the cluster.
@@ -69,10 +71,8 @@ impl Stage {
 
     async fn perform(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
         let given = self.dressed(&scenario.given)?;
-        let mut recorder = Recorder::start(self.ground.client.clone(), &self.namespace, &given).await;
-        if let Some(lag) = scenario.lag {
-            recorder.seen_late_by(lag);
-        }
+        let Ground { client, sights, .. } = self.ground.clone();
+        let mut recorder = Recorder::start(client, &self.namespace, &given, sights).await;
         self.change(&recorder, &given).await?;
         let started = self.settle(&mut recorder, scenario, &[End::Complete], Instant::now()).await?;
         if started != End::Complete {

@@ -1,0 +1,105 @@
+//! Starting a federation.
+
+use futures::future::try_join_all;
+use lockstep_kubelet::NodeGroup;
+use serde_json::Value;
+
+use super::{Federation, Member};
+use crate::cluster::{AGGREGATION, Cluster, ClusterError, Component, not_alone_here, or_skip};
+use crate::neighbours::{karmada, kruise};
+
+/// What Karmada needs of Kubernetes' own controllers. Others would take its templates for workloads of the host.
+const HOST_CONTROLLERS: &str =
+    "--controllers=namespace-controller,garbage-collector-controller,serviceaccount-token-controller";
+
+/// What a federation is to be like.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    members: Vec<String>,
+    nodes: NodeGroup,
+    kinds: Vec<Value>,
+    kruise: bool,
+    proxies: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        let members = ["member1", "member2"].map(str::to_owned).to_vec();
+        Self { members, nodes: NodeGroup::new("node", 2), kinds: Vec::new(), kruise: false, proxies: false }
+    }
+}
+
+impl Builder {
+    /// Its members by name; two unless told.
+    pub fn members<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.members = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// The nodes of each member, instead of two.
+    pub fn nodes(mut self, group: NodeGroup) -> Self {
+        self.nodes = group;
+        self
+    }
+
+    /// Makes a kind known (a CustomResourceDefinition) to the host and to all members, from the start.
+    pub fn kind(mut self, definition: Value) -> Self {
+        self.kinds.push(definition);
+        self
+    }
+
+    /// With Kruise's controllers on every member, and CloneSets on the host.
+    pub fn kruise(mut self) -> Self {
+        self.kruise = true;
+        self
+    }
+
+    /// With a fault proxy between Karmada and every member.
+    pub fn proxies(mut self) -> Self {
+        self.proxies = true;
+        self
+    }
+
+    /// Starts it for a test, or skips the test as [a cluster's builder](crate::cluster::Builder::start_or_skip) does.
+    ///
+    /// # Panics
+    /// If it cannot be started although it can be built.
+    pub async fn start_or_skip(self) -> Option<Federation> {
+        if not_alone_here() { None } else { or_skip(self.start().await) }
+    }
+
+    /// Starts it, and waits until Karmada calls all members ready.
+    pub async fn start(self) -> Result<Federation, ClusterError> {
+        let members = try_join_all(self.members.iter().map(|name| self.member(name)));
+        let ((host, karmada), members) = futures::try_join!(self.host(), members)?;
+        try_join_all(members.iter().map(|member| member.join(&host))).await?;
+        Ok(Federation { karmada, members, host })
+    }
+
+    async fn host(&self) -> Result<(Cluster, karmada::Karmada), ClusterError> {
+        let mut host = Cluster::builder().our_own().without(Component::Scheduler);
+        for flag in AGGREGATION {
+            host = host.flag(Component::ApiServer, flag);
+        }
+        let host = host.flag(Component::ControllerManager, HOST_CONTROLLERS).start().await?;
+        self.define(&host).await?;
+        if self.kruise {
+            host.define(&kruise::clone_set_definition().await?).await?;
+        }
+        let karmada = karmada::start(&host).await?;
+        Ok((host, karmada))
+    }
+
+    async fn member(&self, name: &str) -> Result<Member, ClusterError> {
+        let cluster = Cluster::builder().our_own().nodes(self.nodes.clone()).start().await?;
+        self.define(&cluster).await?;
+        let neighbours = if self.kruise { vec![kruise::start(&cluster).await?] } else { Vec::new() };
+        let proxy = if self.proxies { Some(cluster.proxy().await?) } else { None };
+        Ok(Member::new(name, cluster, neighbours, proxy))
+    }
+
+    async fn define(&self, cluster: &Cluster) -> Result<(), ClusterError> {
+        try_join_all(self.kinds.iter().map(|definition| cluster.define(definition))).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Watches the pods and the workloads of all members, and judges what happened over their sum.
+
+mod promise;
+mod seen;
+mod tape;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as k8s;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject};
+use tokio::sync::{oneshot, watch};
+
+pub use self::promise::{Breach, Promise, Rule};
+pub use self::seen::{Counts, Pod, Workload};
+use self::tape::Tape;
+pub use self::tape::{Event, Scene, What};
+
+use super::Federation;
+use crate::cluster::{Access, ClusterError};
+use crate::recorder::follow;
+
+/// How long nothing may happen for an end to be one.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Writes down what happens to the pods of a namespace in all members. It has a thread of its own, so that what the
+/// test does meanwhile does not make it late.
+#[derive(Debug)]
+pub struct Recorder {
+    names: Vec<String>,
+    tape: Arc<Mutex<Tape>>,
+    news: watch::Receiver<()>,
+    /// Dropped, it ends the watches.
+    _life: oneshot::Sender<()>,
+}
+
+/// What stands in all members at this moment.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// By member: its name, what is counted, and its workload.
+    pub members: Vec<(String, Counts, Option<Workload>)>,
+}
+
+impl View {
+    /// Over all members.
+    pub fn sum(&self) -> Counts {
+        self.members.iter().map(|(_, counts, _)| *counts).sum()
+    }
+
+    /// Nothing is on its way: all that is wanted stands, is available, and every controller has seen its workload.
+    pub fn rests(&self) -> bool {
+        self.members.iter().all(|(_, counts, workload)| {
+            let Counts { wanted, standing, available, going, .. } = *counts;
+            let observed = workload.as_ref().is_none_or(|workload| workload.observed);
+            observed && going == 0 && available == wanted && standing == wanted
+        })
+    }
+}
+
+impl std::fmt::Display for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "together {}", self.sum())?;
+        for (name, counts, workload) in &self.members {
+            write!(f, "; {name}: {counts}")?;
+            if let Some(Workload { strategy, paused, image, .. }) = workload {
+                write!(f, ", {image} by {strategy}{}", if *paused { ", paused" } else { "" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Federation {
+    /// Records what happens in a namespace to all pods, and to the workload of this kind, from now on.
+    pub async fn record(&self, namespace: &str, kind: &ApiResource) -> Result<Recorder, ClusterError> {
+        let what = "record what happens in the members";
+        let access = |member: &super::Member| member.cluster().access().cloned();
+        let ways: Vec<Access> = self.members().iter().filter_map(access).collect();
+        let tape = Arc::new(Mutex::new(Tape::new(ways.len())));
+        let (changed, mut news) = watch::channel(());
+        let (life, over) = oneshot::channel();
+        let watching = watch_all(ways, namespace.to_owned(), kind.clone(), Arc::clone(&tape), changed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ClusterError::access(what))?;
+        std::thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    ended = watching => if let Err(error) = ended { tracing::warn!(%error, "nothing is recorded") },
+                    _ = over => {}
+                }
+            });
+        });
+        let all = 2 * self.members().len();
+        let begun = Arc::clone(&tape);
+        let begun = news.wait_for(|()| lock(&begun).watching >= all).await.map(drop);
+        begun.map_err(ClusterError::access(what))?;
+        let names = self.members().iter().map(|member| member.name().to_owned()).collect();
+        Ok(Recorder { names, tape, news, _life: life })
+    }
+}
+
+async fn watch_all(
+    ways: Vec<Access>,
+    namespace: String,
+    kind: ApiResource,
+    tape: Arc<Mutex<Tape>>,
+    changed: watch::Sender<()>,
+) -> Result<(), ClusterError> {
+    let mut watches = Vec::new();
+    for (member, way) in ways.iter().enumerate() {
+        let client = way.client("lockstep-recorder").await?;
+        let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), &namespace);
+        let workloads: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
+        watches.push((member, pods, workloads));
+    }
+    let follow_one = |(member, pods, workloads): (usize, Api<k8s::Pod>, Api<DynamicObject>)| {
+        let (tape, changed) = (&tape, &changed);
+        let pods = follow(pods, move |event| {
+            match event {
+                Ok(event) => lock(tape).take_pod(member, event),
+                Err(error) => lock(tape).interruptions.push((member, error.to_string())),
+            }
+            changed.send_replace(());
+        });
+        let workloads = follow(workloads, move |event| {
+            match event {
+                Ok(event) => lock(tape).take_workload(member, event),
+                Err(error) => lock(tape).interruptions.push((member, error.to_string())),
+            }
+            changed.send_replace(());
+        });
+        futures::future::join(pods, workloads)
+    };
+    futures::future::join_all(watches.into_iter().map(follow_one)).await;
+    Ok(())
+}
+
+impl Recorder {
+    /// The wish changes now, and this is promised from now on. Call it before Karmada learns of it.
+    pub fn wish(&self, promise: &Promise) {
+        lock(&self.tape).write(What::Wish(promise.clone()));
+    }
+
+    /// Writes down what the test does.
+    pub fn note(&self, deed: &str) {
+        lock(&self.tape).write(What::Deed(deed.to_owned()));
+    }
+
+    /// What stands now, counted by the wish that is in force.
+    pub fn view(&self) -> View {
+        let tape = lock(&self.tape);
+        let promise = tape.promise().cloned().unwrap_or_default();
+        let now = tape.now();
+        let count = |scene: &Scene| scene.count(&promise.image, now, promise.min_ready);
+        let members = self.names.iter().zip(&tape.scenes);
+        let members = members.map(|(name, scene)| (name.clone(), count(scene), scene.workload.clone()));
+        View { members: members.collect() }
+    }
+
+    /// Waits until what stands is so; false if it takes longer than the limit.
+    pub async fn until(&mut self, limit: Duration, is_so: impl Fn(&View) -> bool) -> bool {
+        let deadline = tokio::time::Instant::now() + limit;
+        while !is_so(&self.view()) {
+            let now = tokio::time::Instant::now();
+            if now >= deadline {
+                return false;
+            }
+            // A pod may become available by time alone, without any news.
+            let _ = tokio::time::timeout_at(deadline.min(now + QUIET), self.news.changed()).await;
+        }
+        true
+    }
+
+    /// Waits until what stands is so and nothing happens for a moment; false if it takes longer than the limit.
+    pub async fn until_stays(&mut self, limit: Duration, is_so: impl Fn(&View) -> bool) -> bool {
+        let deadline = tokio::time::Instant::now() + limit;
+        loop {
+            self.news.mark_unchanged();
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            if !self.until(left, &is_so).await {
+                return false;
+            }
+            self.news.mark_unchanged();
+            let quiet = tokio::time::timeout(QUIET, self.news.changed()).await.is_err();
+            if quiet && is_so(&self.view()) {
+                return true;
+            }
+        }
+    }
+
+    /// How long nothing has happened.
+    pub fn idle(&self) -> Duration {
+        let tape = lock(&self.tape);
+        tape.now() - tape.events.last().map(|event| event.at).unwrap_or_default()
+    }
+
+    /// Waits until nothing happens for so long; false if it takes longer than the limit.
+    pub async fn until_quiet(&mut self, quiet: Duration, limit: Duration) -> bool {
+        let deadline = tokio::time::Instant::now() + limit;
+        while tokio::time::Instant::now() < deadline {
+            self.news.mark_unchanged();
+            if tokio::time::timeout(quiet, self.news.changed()).await.is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Judges what was recorded so far.
+    pub fn verdict(&self) -> Verdict {
+        let tape = lock(&self.tape);
+        let named = |(member, reason): &(usize, String)| format!("{}: {reason}", self.names[*member]);
+        let breaches = promise::judge(&self.names, &tape.events);
+        let interruptions = tape.interruptions.iter().map(named).collect();
+        Verdict { members: self.names.clone(), events: tape.events.clone(), breaches, interruptions }
+    }
+}
+
+/// What was recorded, and which promises were broken.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The members by name; events have their numbers.
+    pub members: Vec<String>,
+    /// Everything that was seen, in order.
+    pub events: Vec<Event>,
+    /// What was broken, from when to when.
+    pub breaches: Vec<Breach>,
+    /// Why a watch was interrupted: what happened meanwhile is known only by its result.
+    pub interruptions: Vec<String>,
+}
+
+impl Verdict {
+    /// The worst that happened by a rule.
+    pub fn worst(&self, rule: Rule) -> Option<&Breach> {
+        let broken = self.breaches.iter().filter(|breach| breach.rule == rule);
+        broken.max_by_key(|breach| breach.count.abs_diff(breach.bound))
+    }
+
+    /// Nothing was broken, and everything was seen.
+    ///
+    /// # Panics
+    /// If not.
+    pub fn assert_kept(&self) {
+        assert!(self.interruptions.is_empty(), "not everything was seen: {:?}", self.interruptions);
+        let breaches: Vec<String> = self.breaches.iter().map(ToString::to_string).collect();
+        assert!(breaches.is_empty(), "promises were broken:\n{}", breaches.join("\n"));
+    }
+}
+
+fn lock(tape: &Mutex<Tape>) -> MutexGuard<'_, Tape> {
+    tape.lock().unwrap_or_else(PoisonError::into_inner)
+}

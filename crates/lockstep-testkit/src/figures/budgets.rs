@@ -1,0 +1,317 @@
+//! What the answer to a removal costs: beside a bare compare-and-swap of the same status on the same API server, one
+//! at a time and many at a time, and what the operator holds in memory for it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use lockstep_api::budget::definition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::memory::resident;
+use super::reaction::Spread;
+use crate::cluster::{Cluster, ClusterError, Component};
+use crate::neighbours::Door;
+use crate::operator::Operator;
+
+const BUDGETS: usize = 500;
+/// Pods of each.
+const PODS: usize = 20;
+/// Budgets of a namespace.
+const TOGETHER: usize = 10;
+/// How many requests are under way at a time, where it is not one.
+const PARALLEL: usize = 64;
+/// How many removals of each budget are asked for, many at a time.
+const EACH: usize = 10;
+/// How long everything may take to be counted.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What removals cost.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Budgets {
+    /// The answer to a delete, which has the pod in it.
+    pub delete: Spread,
+    /// The answer to an eviction, for which the pod is read.
+    pub evict: Spread,
+    /// A bare compare-and-swap.
+    pub swap: Spread,
+    /// Answers per second, many at a time, each budget one after the other.
+    pub answers_per_second: f64,
+    /// Bare compare-and-swaps per second, likewise.
+    pub swaps_per_second: f64,
+    /// Resident memory of the operator in KiB: with nothing, and with everything.
+    pub idle: u64,
+    /// With 10,000 pods and 500 budgets.
+    pub full: u64,
+}
+
+/// Measures everything.
+pub(super) async fn measure(program: &Path) -> Result<Budgets, ClusterError> {
+    let builder = Cluster::builder().our_own().without(Component::Scheduler);
+    let cluster = builder.without(Component::ControllerManager).start().await?;
+    cluster.define(&definition::definition()).await?;
+    cluster.define(&shadow_definition()).await?;
+    let bench = Bench::start(&cluster, program).await?;
+    let mut figures = Budgets { idle: bench.resident()?, ..Budgets::default() };
+    let units: Vec<Unit> = stream::iter(0..BUDGETS)
+        .map(|number| bench.lay_out(number))
+        .buffer_unordered(PARALLEL)
+        .try_collect()
+        .await?;
+    bench.until_counted().await?;
+    figures.full = bench.resident()?;
+    [figures.swap, figures.delete, figures.evict] = bench.one_at_a_time(&units).await?;
+    (figures.answers_per_second, figures.swaps_per_second) = bench.many_at_a_time(&units).await?;
+    figures.full = figures.full.max(bench.resident()?);
+    Ok(figures)
+}
+
+/// A control plane with an operator that is asked by us.
+struct Bench {
+    client: Client,
+    /// Speaks to the operator.
+    asking: Client,
+    operator: Operator,
+}
+
+/// One budget with its pods.
+struct Unit {
+    namespace: String,
+    name: String,
+    pods: Vec<Value>,
+}
+
+impl Bench {
+    async fn start(cluster: &Cluster, program: &Path) -> Result<Self, ClusterError> {
+        let door = Door::new(cluster, "figures", &[])?;
+        let flags = [
+            format!("--webhook-address=127.0.0.1:{}", door.port),
+            format!("--cert-dir={}", door.certificates.display()),
+            "--dialects=none".to_owned(),
+        ];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let operator = cluster.operator(&program.display().to_string(), &flags).await?;
+        let access = cluster.access().ok_or_else(|| lacking("a way in"))?;
+        let asking = access.through(&format!("https://127.0.0.1:{}", door.port), &door.ca_pem);
+        let asking = asking.client("lockstep-figures").await?;
+        let bench = Self { client: cluster.client(), asking, operator };
+        // It answers once it has looked around.
+        let nobody = json!({"metadata": {"name": "nobody", "namespace": "default", "uid": "u"}});
+        let ready = async { while bench.ask("delete", &nobody).await.is_err() {} };
+        tokio::time::timeout(PATIENCE, ready).await.map_err(ClusterError::access("reach the operator"))?;
+        Ok(bench)
+    }
+
+    fn resident(&self) -> Result<u64, ClusterError> {
+        self.operator.id().map_or(Ok(0), resident)
+    }
+
+    fn api(&self, kind: &str, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &resource(kind))
+    }
+
+    /// A budget that lets everything go, its twenty ready pods of one ReplicaSet, and its shadow.
+    async fn lay_out(&self, number: usize) -> Result<Unit, ClusterError> {
+        let name = format!("b-{number}");
+        let namespace = self.namespace(number / TOGETHER).await?;
+        let labels = json!({"app": name});
+        let containers = json!([{"name": "main", "image": "vllm:1"}]);
+        let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+        let owner: ReplicaSet = self
+            .create(
+                &namespace,
+                json!({
+                    "metadata": {"name": name},
+                    "spec": {"replicas": PODS, "selector": {"matchLabels": labels}, "template": template},
+                }),
+            )
+            .await?;
+        let owner = json!([{
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": owner.uid(), "controller": true,
+        }]);
+        let mut pods = Vec::with_capacity(PODS);
+        for i in 0..PODS {
+            let pod = json!({
+                "metadata": {"name": format!("{name}-{i}"), "labels": labels, "ownerReferences": owner},
+                "spec": {"containers": containers},
+            });
+            pods.push(self.ready_pod(&namespace, pod).await?);
+        }
+        let spec = json!({"selector": {"matchLabels": labels}, "maxUnavailable": "100%"});
+        for kind in [BUDGET, SHADOW] {
+            let object = DynamicObject::new(&name, &resource(kind)).data(json!({"spec": spec}));
+            let made = self.api(kind, &namespace).create(&PostParams::default(), &object).await;
+            made.map_err(ClusterError::api("create a budget"))?;
+        }
+        Ok(Unit { namespace, name, pods })
+    }
+
+    async fn namespace(&self, number: usize) -> Result<String, ClusterError> {
+        let name = format!("budgets-{number}");
+        let api: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(self.client.clone());
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let made = api.patch(&name, &PatchParams::apply("figures"), &Patch::Apply(object)).await;
+        made.map(|_| name).map_err(ClusterError::api("create a namespace"))
+    }
+
+    async fn create<K>(&self, namespace: &str, object: Value) -> Result<K, ClusterError>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + std::fmt::Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let object = serde_json::from_value(object).map_err(ClusterError::access("make an object"))?;
+        api.create(&PostParams::default(), &object).await.map_err(ClusterError::api("create an object"))
+    }
+
+    async fn ready_pod(&self, namespace: &str, pod: Value) -> Result<Value, ClusterError> {
+        let pod: Pod = self.create(namespace, pod).await?;
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let ready =
+            json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        let patched = api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(&ready)).await;
+        let patched = patched.map_err(ClusterError::api("make a pod ready"))?;
+        serde_json::to_value(patched).map_err(ClusterError::access("write a pod"))
+    }
+
+    async fn until_counted(&self) -> Result<(), ClusterError> {
+        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(BUDGET));
+        let counted = |budget: &DynamicObject| budget.data["status"]["currentAvailable"] == json!(PODS);
+        let waiting = async {
+            loop {
+                let listed =
+                    all.list(&Default::default()).await.map_err(ClusterError::api("list budgets"))?;
+                if listed.iter().all(counted) {
+                    return Ok(());
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.map_err(ClusterError::access("see budgets counted"))?
+    }
+
+    /// Asks the operator about a removal, as an API server does.
+    async fn ask(&self, how: &str, pod: &Value) -> Result<(), ClusterError> {
+        let (namespace, name) = (&pod["metadata"]["namespace"], &pod["metadata"]["name"]);
+        let mut request = json!({
+            "uid": "figures", "namespace": namespace, "name": name, "userInfo": {"username": "figures"},
+        });
+        match how {
+            "evict" => request["object"] = json!({"metadata": {"name": name, "namespace": namespace}}),
+            _ => request["oldObject"] = pod.clone(),
+        }
+        let review =
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+        let request =
+            http::Request::post(format!("/budgets/{how}")).header("content-type", "application/json");
+        let request = request.body(review.to_string().into_bytes());
+        let request = request.map_err(ClusterError::access("write a review"))?;
+        let answer = self.asking.request::<Value>(request).await;
+        let answer = answer.map_err(ClusterError::api("ask the operator"))?;
+        match &answer["response"]["allowed"] {
+            Value::Bool(true) => Ok(()),
+            _ => Err(lacking(&format!("leave for {name}: {answer}"))),
+        }
+    }
+
+    /// Writes the status that a budget has into its shadow, if that stands as it was read. Says how long it took.
+    async fn swap(&self, unit: &Unit) -> Result<f64, ClusterError> {
+        let shadows = self.api(SHADOW, &unit.namespace);
+        let budget = self.api(BUDGET, &unit.namespace).get(&unit.name).await;
+        let mut shadow = shadows.get(&unit.name).await.map_err(ClusterError::api("read a shadow"))?;
+        shadow.data["status"] = budget.map_err(ClusterError::api("read a budget"))?.data["status"].take();
+        // What is the same as before is not written.
+        shadow.data["status"]["totalReplicas"] = json!(jiff::Timestamp::now().subsec_nanosecond());
+        let began = Instant::now();
+        let stored = shadows.replace_status(&unit.name, &PostParams::default(), &shadow).await;
+        stored.map_err(ClusterError::api("write a shadow"))?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    async fn timed(&self, how: &str, pod: &Value) -> Result<f64, ClusterError> {
+        let began = Instant::now();
+        self.ask(how, pod).await?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// A compare-and-swap, a delete and an eviction of every budget, in turns.
+    async fn one_at_a_time(&self, units: &[Unit]) -> Result<[Spread; 3], ClusterError> {
+        let mut took = [const { Vec::new() }; 3];
+        for (turn, unit) in units.iter().enumerate() {
+            for which in (0..3).map(|step| (turn + step) % 3) {
+                took[which].push(match which {
+                    0 => self.swap(unit).await?,
+                    1 => self.timed("delete", &unit.pods[0]).await?,
+                    _ => self.timed("evict", &unit.pods[1]).await?,
+                });
+            }
+        }
+        Ok(took.map(|times| Spread::of(&times)))
+    }
+
+    /// Answers, then compare-and-swaps, per second.
+    async fn many_at_a_time(&self, units: &[Unit]) -> Result<(f64, f64), ClusterError> {
+        let all = (units.len() * EACH) as f64;
+        let began = Instant::now();
+        let asked = stream::iter(units).map(|unit| async move {
+            for pod in unit.pods.iter().skip(2).take(EACH) {
+                self.ask("delete", pod).await?;
+            }
+            Ok::<_, ClusterError>(())
+        });
+        asked.buffer_unordered(PARALLEL).try_collect::<Vec<_>>().await?;
+        let answers = all / began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let swapped = stream::iter(units).map(|unit| self.swap_again_and_again(unit));
+        swapped.buffer_unordered(PARALLEL).try_collect::<Vec<_>>().await?;
+        Ok((answers, all / began.elapsed().as_secs_f64()))
+    }
+
+    async fn swap_again_and_again(&self, unit: &Unit) -> Result<(), ClusterError> {
+        let shadows = self.api(SHADOW, &unit.namespace);
+        let mut shadow = shadows.get(&unit.name).await.map_err(ClusterError::api("read a shadow"))?;
+        for count in 0..EACH {
+            shadow.data["status"]["totalReplicas"] = json!(count);
+            let stored = shadows.replace_status(&unit.name, &PostParams::default(), &shadow).await;
+            shadow = stored.map_err(ClusterError::api("write a shadow"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What stands for the budgets' kind, and what stands for its shadow.
+const BUDGET: &str = "PodUnavailableBudget";
+const SHADOW: &str = "Shadow";
+
+fn resource(kind: &str) -> ApiResource {
+    match kind {
+        SHADOW => {
+            let kind = GroupVersionKind::gvk("figures.lockstep.dev", "v1alpha1", SHADOW);
+            ApiResource::from_gvk_with_plural(&kind, "shadows")
+        }
+        _ => crate::neighbours::kruise::budgets(),
+    }
+}
+
+/// The same schema under another name: nobody looks after it.
+fn shadow_definition() -> Value {
+    let mut shadow = definition::definition();
+    shadow["metadata"] = json!({"name": "shadows.figures.lockstep.dev"});
+    shadow["spec"]["group"] = json!("figures.lockstep.dev");
+    shadow["spec"]["names"] =
+        json!({"plural": "shadows", "singular": "shadow", "kind": SHADOW, "listKind": "ShadowList"});
+    shadow
+}
+
+fn lacking(what: &str) -> ClusterError {
+    ClusterError::Access { what: "measure budgets".to_owned(), reason: format!("there is no {what}") }
+}

@@ -1,0 +1,45 @@
+//! How old is what the operators of an embedded cluster know: seen on their way to it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lockstep_sandbox::cluster::faults::{Deed, Link};
+use tokio::time::Instant;
+
+/// The ways of all operators that ever were, the latest last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sights(Arc<Mutex<Vec<Link>>>);
+
+impl Sights {
+    fn lock(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more.
+    pub fn add(&self, link: Link) {
+        self.lock().push(link);
+    }
+
+    /// Since when operators may know nothing: of those that live, the one that knows least; of those that are dead,
+    /// the last.
+    pub fn rest_on(&self) -> Instant {
+        let links = self.lock();
+        let living = links.iter().filter(|link| !link.is_dead()).map(Link::rests_on).min();
+        living.or_else(|| links.last().map(Link::rests_on)).unwrap_or_else(Instant::now)
+    }
+
+    /// How old it all may be, in milliseconds.
+    pub fn age(&self) -> u64 {
+        millis_since(self.rest_on())
+    }
+
+    /// How old was what somebody knew who did this to a pod just now, in milliseconds; if nobody did, how old is what
+    /// they know.
+    pub fn age_of(&self, deed: Deed, pod: &str) -> u64 {
+        let done = self.lock().iter().filter_map(|link| link.deed(deed, pod)).max_by_key(|done| done.arrived);
+        done.map_or_else(|| self.age(), |done| millis_since(done.rests_on))
+    }
+}
+
+fn millis_since(then: Instant) -> u64 {
+    u64::try_from(then.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
