@@ -63,6 +63,8 @@ enum Only {
     Reaction,
     /// What it holds in memory.
     Memory,
+    /// What the answers to removals cost, with 500 budgets over 10,000 pods.
+    Budgets,
 }
 
 impl From<Only> for Part {
@@ -71,6 +73,7 @@ impl From<Only> for Part {
             Only::Rounds => Self::Rounds,
             Only::Reaction => Self::Reaction,
             Only::Memory => Self::Memory,
+            Only::Budgets => Self::Budgets,
         }
     }
 }

@@ -9,7 +9,8 @@ use lockstep_core::time::Millis;
 
 use crate::commands::install::InstallArgs;
 use crate::commands::live::args::{Live, set_name};
-use crate::commands::operator::OperatorArgs;
+use crate::commands::migrate::{HELP as MIGRATE_HELP, MigrateArgs};
+use crate::commands::operator::{FederationArgs, OperatorArgs};
 use crate::commands::uninstall::UninstallArgs;
 use crate::commands::up::args::{HELP as UP_HELP, UpArgs};
 use crate::input::cluster::ClusterArgs;
@@ -72,9 +73,15 @@ pub enum Command {
     /// Run the operator: look after the LockstepSets of a cluster.
     #[command(mut_arg("namespace", |namespace| namespace.help("Only the sets of this namespace. Default: all")))]
     Operator(OperatorArgs),
+    /// Look after rollouts over several clusters, on Karmada's API server.
+    Federation(FederationArgs),
     /// Install the operator, or bring an older one up to date.
     #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
     Install(InstallArgs),
+    /// Move over from the operator of another project, with a plan first: which pods stay, which roll.
+    #[command(after_help = MIGRATE_HELP)]
+    #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
+    Migrate(MigrateArgs),
     /// Remove the operator. Sets and their pods stay as they are.
     #[command(mut_arg("namespace", |namespace| namespace.help(OPERATOR_NAMESPACE)))]
     Uninstall(UninstallArgs),

@@ -17,14 +17,18 @@ pub enum Exit {
     Stalled,
     /// A rollout in a cluster was not at its end in time.
     TimedOut,
+    /// A drain would have to wait for something to come back.
+    DrainWaits,
+    /// A drain could never finish.
+    NeverDrains,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Fine => 0,
-            Exit::BadInput => 1,
-            Exit::CannotFinish | Exit::Stalled => 2,
+            Exit::BadInput | Exit::DrainWaits => 1,
+            Exit::CannotFinish | Exit::Stalled | Exit::NeverDrains => 2,
             Exit::PromiseBroken | Exit::TimedOut => 3,
         })
     }

@@ -1,6 +1,7 @@
 //! `lockstep`: look at a rollout before it happens.
 
 mod args;
+mod budgets;
 mod commands;
 mod exit;
 mod input;

@@ -7,7 +7,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Ran, lockstep};
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -16,6 +18,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ObjectMeta, Patch, Pat
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
+use lockstep_api::budget::definition;
 use lockstep_testkit::{Cluster, Component};
 use serde_json::{Value, json};
 
@@ -95,7 +98,7 @@ async fn installing_again_changes_nothing_and_keeps_what_the_operator_wrote() {
 
     let second = ok(&cluster, &["install"]);
     let lines: Vec<&str> = second.lines().filter(|line| !line.starts_with("Lockstep")).collect();
-    assert_eq!(lines.len(), 12, "{second}");
+    assert_eq!(lines.len(), 15, "{second}");
     for line in lines {
         assert!(line.ends_with(" unchanged"), "{second}");
     }
@@ -132,7 +135,7 @@ async fn what_is_printed_is_what_kubectl_takes() {
         .expect("kubectl runs");
     let said = String::from_utf8_lossy(&tried.stderr);
     assert!(tried.status.success() && !said.contains("unknown field"), "{said}");
-    assert_eq!(String::from_utf8_lossy(&tried.stdout).lines().count(), 12);
+    assert_eq!(String::from_utf8_lossy(&tried.stdout).lines().count(), 15);
 
     let said = ok(&cluster, &["install", "--namespace", "elsewhere"]);
     assert!(said.contains("namespace/elsewhere is not Lockstep's own and left as it is"), "{said}");
@@ -196,6 +199,48 @@ async fn uninstalling_leaves_sets_unless_all_is_to_go() {
     assert!(pods(&client).get_opt("keep-0-web-0").await.expect("an answer").is_none());
     assert!(gone.contains("customresourcedefinition/lockstepsets.lockstep.dev deleted"), "{gone}");
     ok(&cluster, &["uninstall", "--all", "--yes"]);
+}
+
+#[tokio::test]
+async fn budgets_that_somebody_else_defined_are_left_to_them() {
+    let Some(cluster) = cluster().await else { return };
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let mut foreign = definition::definition();
+    foreign["metadata"]["labels"] = json!({});
+    let foreign = serde_json::from_value(foreign).expect("a definition");
+    definitions.create(&PostParams::default(), &foreign).await.expect("created");
+    let guards: Api<MutatingWebhookConfiguration> = Api::all(cluster.client());
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client(), NAMESPACE);
+    let flag = async || {
+        let spec = deployments.get("lockstep").await.expect("the deployment").spec.template.spec;
+        let arguments = spec.expect("a pod").containers.remove(0).args.unwrap_or_default();
+        arguments.into_iter().find(|it| it.starts_with("--budgets")).expect("the flag")
+    };
+
+    let said = ok(&cluster, &["install"]);
+    let left = format!("customresourcedefinition/{} is somebody else's and left to them", definition::NAME);
+    assert!(said.contains(&left), "{said}");
+    assert!(guards.get_opt("lockstep-budgets").await.expect("an answer").is_none(), "no pod is guarded");
+    assert_eq!(flag().await, "--budgets=false");
+
+    // Handed over.
+    let ours = json!({"metadata": {"labels": {definition::MADE_BY.0: definition::MADE_BY.1}}});
+    let patch = Patch::Merge(&ours);
+    definitions.patch(definition::NAME, &PatchParams::default(), &patch).await.expect("labelled");
+    let said = ok(&cluster, &["install"]);
+    for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
+        assert!(said.contains(&format!("{kind}/lockstep-budgets created")), "{said}");
+    }
+    assert_eq!(flag().await, "--budgets=true");
+
+    let said = ok(&cluster, &["install", "--budgets", "false"]);
+    assert!(said.contains("mutatingwebhookconfiguration/lockstep-budgets deleted"), "{said}");
+    assert!(said.contains("validatingwebhookconfiguration/lockstep-budgets deleted"), "{said}");
+    assert!(guards.get_opt("lockstep-budgets").await.expect("an answer").is_none());
+
+    // What is left of it goes with everything else.
+    let gone = ok(&cluster, &["uninstall", "--all", "--yes"]);
+    assert!(gone.contains(&format!("customresourcedefinition/{} deleted", definition::NAME)), "{gone}");
 }
 
 #[tokio::test]

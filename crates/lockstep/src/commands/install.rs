@@ -6,15 +6,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Client, ResourceExt};
-use lockstep_api::json_to_yaml;
+use lockstep_api::{budget, json_to_yaml};
 use lockstep_dialects::definition;
 use lockstep_operator::dialects::Dialects;
 use serde_json::Value;
 
+use super::uninstall::remove;
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
 use crate::input::dialects::{DialectName, chosen, dialect};
 use crate::input::objects::{api, plainly};
+use crate::install::federation::Federation;
 use crate::install::{FIELD_MANAGER, Installation, NAME, title};
 use crate::screen::Screen;
 
@@ -34,6 +36,20 @@ pub struct InstallArgs {
     /// that somebody else has defined are left to them.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = dialect)]
     pub dialects: Vec<Option<DialectName>>,
+    /// Also look after PodUnavailableBudgets, and guard pods by them. A cluster where Kruise does is left to Kruise.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub budgets: bool,
+    /// Install on Karmada's API server what `lockstep federation` needs there, and nothing else.
+    #[arg(long, conflicts_with_all = ["dialects", "budgets", "image", "replicas"])]
+    pub karmada: bool,
+    /// Where Karmada's API server reaches `lockstep federation`.
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "karmada",
+        default_value = "https://lockstep-federation.lockstep-system.svc:443"
+    )]
+    pub webhook_url: String,
     /// Print what would be applied, as YAML, and change nothing. Talks to nobody.
     #[arg(long)]
     pub dry_run: bool,
@@ -45,9 +61,12 @@ pub struct InstallArgs {
 /// Runs the command.
 pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
+    if args.karmada {
+        return federate(args, Federation { namespace, url: args.webhook_url.clone() }, screen);
+    }
     let dialects = Dialects(chosen(&args.dialects));
-    let installation =
-        Installation { namespace, image: args.image.clone(), replicas: args.replicas, dialects };
+    let (image, replicas, budgets) = (args.image.clone(), args.replicas, args.budgets);
+    let mut installation = Installation { namespace, image, replicas, dialects, budgets };
     if args.dry_run {
         let documents: Vec<String> = installation.objects().iter().map(json_to_yaml).collect();
         write!(screen.out, "{}", documents.join("---\n"))?;
@@ -55,6 +74,14 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     }
     block_on(async {
         let (client, _) = args.cluster.client().await?;
+        if installation.budgets && foreign_budgets(&client).await? {
+            writeln!(screen.out, "customresourcedefinition/{} {FOREIGN}", budget::definition::NAME)?;
+            installation.budgets = false;
+        }
+        if !installation.budgets {
+            // An earlier installation may have guarded pods, which nobody would answer for now.
+            remove(&client, installation.guards(), screen).await?;
+        }
         for object in installation.objects() {
             let what = apply(&client, &object).await?;
             writeln!(screen.out, "{} {what}", title(&object))?;
@@ -69,6 +96,42 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     })
 }
 
+/// Installs what rollouts over several clusters need on Karmada's API server.
+fn federate(args: &InstallArgs, federation: Federation, screen: &mut Screen<'_>) -> Result<Exit> {
+    let objects = federation.objects();
+    if args.dry_run {
+        let documents: Vec<String> = objects.iter().map(json_to_yaml).collect();
+        write!(screen.out, "{}", documents.join("---\n"))?;
+        return Ok(Exit::Fine);
+    }
+    block_on(async {
+        let (client, _) = args.cluster.client().await?;
+        for object in &objects {
+            let what = apply(&client, object).await?;
+            writeln!(screen.out, "{} {what}", title(object))?;
+        }
+        writeln!(
+            screen.out,
+            "Until `lockstep federation` answers at {}, Works of Deployments, StatefulSets, CloneSets, \
+             LeaderWorkerSets and LockstepSets are refused.",
+            federation.url
+        )?;
+        Ok(Exit::Fine)
+    })
+}
+
+/// What is said of a definition that another project installed.
+const FOREIGN: &str = "is somebody else's and left to them: their controller looks after its objects";
+
+/// Whether somebody else has defined PodUnavailableBudgets.
+async fn foreign_budgets(client: &Client) -> Result<bool> {
+    let definition = budget::definition::definition();
+    let (api, name) = api(client, &definition)?;
+    let before = api.get_opt(&name).await.map_err(plainly);
+    let before = before.with_context(|| format!("cannot see {}", title(&definition)))?;
+    Ok(before.is_some_and(|before| is_of_others(&definition, &before)))
+}
+
 /// Applies one object and says what became of it.
 async fn apply(client: &Client, object: &Value) -> Result<&'static str> {
     let doing = || format!("cannot apply {}", title(object));
@@ -78,7 +141,7 @@ async fn apply(client: &Client, object: &Value) -> Result<&'static str> {
         return Ok("is not Lockstep's own and left as it is");
     }
     if before.as_ref().is_some_and(|before| is_of_others(object, before)) {
-        return Ok("is somebody else's and left to them: their controller looks after its objects");
+        return Ok(FOREIGN);
     }
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;

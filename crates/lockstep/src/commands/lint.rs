@@ -1,5 +1,6 @@
 //! `lockstep lint`: everything that is wrong with manifests.
 
+use lockstep_api::budget::{PodUnavailableBudget, never_fits};
 use lockstep_api::proof::{self, Verdict};
 use serde_json::json;
 
@@ -8,6 +9,7 @@ use crate::args::{LintArgs, LintForm};
 use crate::exit::Exit;
 use crate::input::complaint::{Complaint, Severity};
 use crate::input::manifest::Manifest;
+use crate::input::mixed::Mixed;
 use crate::screen::Screen;
 use crate::show::words;
 
@@ -15,11 +17,14 @@ use crate::show::words;
 pub fn run(args: &LintArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let mut found = Vec::new();
     for path in &args.files {
-        for manifest in Manifest::read_all(path) {
+        let file = Mixed::read(path);
+        found.extend(file.complaints);
+        for manifest in file.sets {
             match manifest {
                 Ok(manifest) => {
                     found.extend(manifest.warnings.iter().cloned());
                     found.extend(rules(&manifest));
+                    found.extend(file.budgets.iter().filter_map(|budget| fits(&manifest, budget)));
                 }
                 Err(bad) => found.extend(bad.0),
             }
@@ -57,4 +62,10 @@ fn rules(manifest: &Manifest) -> Option<Complaint> {
         Verdict::TooLarge => Complaint::warning(&manifest.file, problem),
         _ => Complaint::error(&manifest.file, problem),
     })
+}
+
+/// Whether an instance of the set could ever be taken away under a budget of the same file.
+fn fits(manifest: &Manifest, budget: &PodUnavailableBudget) -> Option<Complaint> {
+    let problem = never_fits(&manifest.set, budget)?;
+    Some(Complaint::error(&manifest.file, manifest.told(&problem)))
 }

@@ -6,6 +6,7 @@ pub mod install;
 mod lint;
 pub mod live;
 mod manual;
+pub mod migrate;
 mod now;
 pub mod operator;
 mod plan;
@@ -70,7 +71,9 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
         Command::Completion { shell } => manual::completion(*shell, screen),
         Command::Man { dir } => manual::man(dir.as_deref(), screen),
         Command::Operator(args) => operator::run(args),
+        Command::Federation(args) => operator::federate(args),
         Command::Install(args) => install::run(args, screen),
+        Command::Migrate(args) => migrate::run(args, screen),
         Command::Uninstall(args) => uninstall::run(args, screen),
     }
 }

@@ -1,4 +1,4 @@
-//! `lockstep operator`: the engine in a cluster.
+//! `lockstep operator` and `lockstep federation`: the engine in a cluster, and over several.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,7 +24,34 @@ pub struct OperatorArgs {
     /// Which cluster. With a namespace: look after the sets of that namespace only.
     #[command(flatten)]
     pub cluster: ClusterArgs,
-    /// Share the work's lease with other replicas: one looks after sets, the others stand by.
+    /// How it serves.
+    #[command(flatten)]
+    pub serving: ServingArgs,
+    /// Also look after objects of these dialects, where `lockstep install` defined their kinds: rbg, kthena, grove; or
+    /// none. Kinds that somebody else defined are left alone.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "rbg,kthena,grove", value_parser = dialect)]
+    pub dialects: Vec<Option<DialectName>>,
+    /// Look after PodUnavailableBudgets, where `lockstep install` defined their kind. One that somebody else defined is
+    /// left alone.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub budgets: bool,
+}
+
+/// `lockstep federation`.
+#[derive(Debug, Args)]
+pub struct FederationArgs {
+    /// Which control plane of Karmada.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// How it serves.
+    #[command(flatten)]
+    pub serving: ServingArgs,
+}
+
+/// How a process that looks after something serves, alone or with others.
+#[derive(Debug, Args)]
+pub struct ServingArgs {
+    /// Share the work's lease with other replicas: one does the work, the others stand by.
     #[arg(long)]
     pub leader_elect: bool,
     /// Where the lease lies.
@@ -51,10 +78,6 @@ pub struct OperatorArgs {
     /// Serve admission with tls.crt and tls.key of this folder, as cert-manager mounts them.
     #[arg(long, value_name = "DIR", conflicts_with = "webhook_service")]
     pub cert_dir: Option<PathBuf>,
-    /// Also look after objects of these dialects, where `lockstep install` defined their kinds: rbg, kthena, grove; or
-    /// none. Kinds that somebody else defined are left alone.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "rbg,kthena,grove", value_parser = dialect)]
-    pub dialects: Vec<Option<DialectName>>,
     /// How logs are written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -71,12 +94,28 @@ pub enum LogFormat {
 
 /// Runs until it is told to stop.
 pub fn run(args: &OperatorArgs) -> Result<Exit> {
-    log(args.log_format);
+    let options = OperatorOptions {
+        namespace: args.cluster.namespace.clone(),
+        dialects: Dialects(chosen(&args.dialects)),
+        budgets: args.budgets,
+        ..args.serving.options("lockstep")
+    };
+    serve(&args.cluster, &args.serving, options)
+}
+
+/// Looks after rollouts over several clusters until it is told to stop.
+pub fn federate(args: &FederationArgs) -> Result<Exit> {
+    let options = OperatorOptions { federation: true, ..args.serving.options("lockstep-federation") };
+    serve(&args.cluster, &args.serving, options)
+}
+
+fn serve(cluster: &ClusterArgs, serving: &ServingArgs, options: OperatorOptions) -> Result<Exit> {
+    log(serving.log_format);
     block_on(async {
         let metrics = Metrics::new();
-        let client = args.cluster.operator_client(&metrics).await?;
+        let client = cluster.operator_client(&metrics).await?;
         let (trigger, shutdown) = shutdown();
-        let operator = operator::run(client, args.options(), metrics, shutdown);
+        let operator = operator::run(client, options, metrics, shutdown);
         tokio::pin!(operator);
         tokio::select! {
             ended = &mut operator => ended?,
@@ -91,33 +130,29 @@ pub fn run(args: &OperatorArgs) -> Result<Exit> {
     })
 }
 
-impl OperatorArgs {
-    fn options(&self) -> OperatorOptions {
+impl ServingArgs {
+    /// Everything but what is looked after. `lease` is what replicas share.
+    fn options(&self, lease: &str) -> OperatorOptions {
         let identity = self
             .identity
             .clone()
             .or_else(|| std::env::var("POD_NAME").ok())
-            .unwrap_or_else(|| format!("lockstep-{}", std::process::id()));
+            .unwrap_or_else(|| format!("{lease}-{}", std::process::id()));
         let election = self.leader_elect.then(|| ElectionOptions {
             lease_duration: std::time::Duration::from_secs(self.lease_seconds),
             renew_deadline: std::time::Duration::from_secs(self.lease_seconds) * 2 / 3,
             retry_period: std::time::Duration::from_secs(self.lease_seconds) * 2 / 15,
-            ..ElectionOptions::new(&self.lease_namespace, "lockstep", &identity)
+            ..ElectionOptions::new(&self.lease_namespace, lease, &identity)
         });
-        let namespace = self.cluster.namespace.clone();
         OperatorOptions {
-            namespace,
             identity,
             election,
             health: self.health_address,
             webhook: self.webhook(),
-            dialects: Dialects(chosen(&self.dialects)),
             ..OperatorOptions::default()
         }
     }
-}
 
-impl OperatorArgs {
     fn webhook(&self) -> Option<WebhookOptions> {
         let own = self.webhook_service.as_ref().map(|service| {
             let (namespace, name) = service.split_once('/').unwrap_or(("lockstep-system", service));

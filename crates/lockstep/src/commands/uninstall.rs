@@ -8,6 +8,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt};
+use lockstep_api::budget;
 use serde_json::Value;
 
 use super::install::NAMESPACE;
@@ -41,7 +42,7 @@ pub struct UninstallArgs {
 pub fn run(args: &UninstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
     let (image, dialects) = (String::new(), Dialects::default());
-    let installation = Installation { namespace, image, replicas: 0, dialects };
+    let installation = Installation { namespace, image, replicas: 0, dialects, budgets: true };
     block_on(async {
         let (client, _) = args.cluster.client().await?;
         let sets = Sets::find(&client).await?;
@@ -50,6 +51,8 @@ pub fn run(args: &UninstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             if !args.yes {
                 bail!("nothing was deleted; say --yes to go on");
             }
+            // Where no operator answers any more, no pod could be deleted.
+            remove(&client, installation.guards(), screen).await?;
             // While the operator still runs: it may have something to put in order.
             sets.delete(screen).await?;
         }
@@ -57,7 +60,9 @@ pub fn run(args: &UninstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         goes.extend(installation.made_by_the_operator());
         remove(&client, goes, screen).await?;
         if args.all {
-            remove(&client, Installation::definitions(), screen).await?;
+            let mut kinds = Installation::definitions();
+            kinds.extend(budgets_of_ours(&client).await?);
+            remove(&client, kinds, screen).await?;
         }
         writeln!(screen.out, "{}", left(&installation, &sets, args.all))?;
         Ok(Exit::Fine)
@@ -79,7 +84,7 @@ fn left(installation: &Installation, sets: &Sets, all: bool) -> String {
 }
 
 /// Deletes objects, the last first; what is not there is passed over.
-async fn remove(client: &Client, objects: Vec<Value>, screen: &mut Screen<'_>) -> Result<()> {
+pub(super) async fn remove(client: &Client, objects: Vec<Value>, screen: &mut Screen<'_>) -> Result<()> {
     for object in objects.iter().rev() {
         let (api, name) = api(client, object)?;
         match api.delete(&name, &DeleteParams::background()).await {
@@ -91,6 +96,15 @@ async fn remove(client: &Client, objects: Vec<Value>, screen: &mut Screen<'_>) -
         }
     }
     Ok(())
+}
+
+/// The definition of PodUnavailableBudgets, if it is ours to delete.
+async fn budgets_of_ours(client: &Client) -> Result<Option<Value>> {
+    let definition = budget::definition::definition();
+    let (api, name) = api(client, &definition)?;
+    let there = api.get_opt(&name).await.map_err(plainly).context("cannot see the kinds")?;
+    let (label, us) = budget::definition::MADE_BY;
+    Ok(there.filter(|it| it.labels().get(label).is_some_and(|who| who == us)).map(|_| definition))
 }
 
 /// All sets of a cluster.
@@ -117,7 +131,7 @@ impl Sets {
     /// Says what is about to go.
     fn say(&self, screen: &mut Screen<'_>) -> Result<()> {
         let sets = words::count(self.found.len() as u64, "LockstepSet");
-        writeln!(screen.out, "To be deleted: {sets} with all pods, the operator, and both kinds.")?;
+        writeln!(screen.out, "To be deleted: {sets} with all pods, the operator, and its kinds.")?;
         for set in &self.found {
             writeln!(screen.out, "  {}/{}", set.namespace().unwrap_or_default(), set.name_any())?;
         }

@@ -17,6 +17,11 @@ pub fn dialect(text: &str) -> Result<Option<DialectName>, String> {
     found.map(|dialect| Some(DialectName(dialect.name()))).ok_or_else(known)
 }
 
+/// One of `rbg`, `kthena`, `grove`.
+pub fn original(text: &str) -> Result<DialectName, String> {
+    dialect(text)?.ok_or_else(|| "there is rbg, kthena, grove".to_owned())
+}
+
 /// The dialects that were said, each once.
 pub fn chosen(said: &[Option<DialectName>]) -> Vec<&'static dyn Dialect> {
     let is_said = |dialect: &&'static dyn Dialect| said.contains(&Some(DialectName(dialect.name())));

@@ -39,9 +39,14 @@ impl Manifest {
     /// Reads a file that may hold several objects of other projects.
     pub fn read_all(path: &Path) -> Vec<Result<Self, BadInput>> {
         match read_text(path) {
-            Ok((file, text)) => theirs::read(&file, &text).unwrap_or_else(|| vec![Self::parse(&file, text)]),
+            Ok((file, text)) => Self::parse_all(&file, text),
             Err(bad) => vec![Err(bad)],
         }
+    }
+
+    /// Reads a text that may hold several objects of other projects.
+    pub fn parse_all(file: &str, text: String) -> Vec<Result<Self, BadInput>> {
+        theirs::read(file, &text).unwrap_or_else(|| vec![Self::parse(file, text)])
     }
 
     /// Reads a text that came from somewhere.

@@ -8,6 +8,7 @@ pub mod fault_profile;
 pub mod live_set;
 pub mod manifest;
 mod memory;
+pub mod mixed;
 mod moment;
 pub mod objects;
 pub mod pace;

@@ -1,7 +1,7 @@
 //! Manifests of other projects: read with their dialect, and with the other objects of the same file around them.
 
 use lockstep_api::{Document, Problem};
-use lockstep_dialects::{Dialect, Lowered, Places, Served, World};
+use lockstep_dialects::{Dialect, Kind, Lowered, Places, Served, World};
 use serde_json::Value;
 
 use super::complaint::{BadInput, Complaint};
@@ -34,6 +34,22 @@ pub fn read(file: &str, text: &str) -> Option<Vec<Result<Manifest, BadInput>>> {
         all.push(manifest((file, text), document, value, dialect, &world(dialect, &values)));
     }
     (!all.is_empty()).then_some(all)
+}
+
+/// All objects of a file that are of other projects' kinds: those that become sets, and those beside them.
+pub fn objects(text: &str) -> Vec<Value> {
+    let documents = Document::all(text).unwrap_or_default();
+    documents.iter().map(Document::to_json).filter(|value| kind_of(value).is_some()).collect()
+}
+
+/// Whether an object lives in no namespace.
+pub fn is_of_all(object: &Value) -> bool {
+    kind_of(object).is_some_and(|kind| !kind.namespaced)
+}
+
+fn kind_of(object: &Value) -> Option<&'static Kind> {
+    let kinds = lockstep_dialects::ALL.into_iter().flat_map(|dialect| dialect.kinds());
+    kinds.into_iter().find(|kind| kind.is_of(object))
 }
 
 /// The other objects of the dialect. What the cluster will be able to do nobody knows here: everything.

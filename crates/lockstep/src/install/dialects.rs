@@ -40,8 +40,12 @@ pub(super) fn rights(installation: &Installation) -> Vec<Value> {
     let mut rights = Vec::new();
     for kind in kinds(installation) {
         let (status, finalizers) = (format!("{}/status", kind.plural), format!("{}/finalizers", kind.plural));
-        let verbs =
-            if kind.becomes_set { FOLLOW.to_vec() } else { and(&READ, &["create", "patch", "delete"]) };
+        // A budget may name such an object as its target; then it is asked for by name.
+        let named = if installation.budgets { &["get"][..] } else { &[] };
+        let verbs = match kind.becomes_set {
+            true => and(&FOLLOW, named),
+            false => and(&READ, &["create", "patch", "delete"]),
+        };
         rights.push(rule(kind.group, &[kind.plural], &verbs));
         rights.push(rule(kind.group, &[&status], &["patch"]));
         if kind.becomes_set {
@@ -56,7 +60,7 @@ pub(super) fn rights(installation: &Installation) -> Vec<Value> {
         rule("lockstep.dev", &["lockstepsets"], &["create", "patch"]),
         rule("", &["configmaps", "services"], &make),
         rule("autoscaling", &["horizontalpodautoscalers"], &make),
-        rule("resource.k8s.io", &["resourceclaimtemplates"], &make),
+        rule("resource.k8s.io", &["resourceclaims"], &make),
         // Whose the kinds are, and which gang schedulers there are. Those of several versions trust us.
         rule("apiextensions.k8s.io", &["customresourcedefinitions"], &FOLLOW),
     ]);

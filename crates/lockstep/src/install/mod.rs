@@ -2,7 +2,9 @@
 //!
 //! Nothing here talks to anybody: the same options give the same objects.
 
+pub mod budgets;
 mod dialects;
+pub mod federation;
 mod rights;
 mod webhook;
 mod workload;
@@ -33,6 +35,8 @@ pub struct Installation {
     pub replicas: u32,
     /// The dialects whose kinds it serves.
     pub dialects: Dialects,
+    /// Whether it looks after unavailable budgets.
+    pub budgets: bool,
 }
 
 impl Installation {
@@ -48,6 +52,7 @@ impl Installation {
     pub fn all_definitions(&self) -> Vec<Value> {
         let mut objects = Self::definitions();
         objects.extend(dialects::definitions(self));
+        objects.extend(self.budgets.then(budgets::definition));
         objects
     }
 
@@ -61,13 +66,20 @@ impl Installation {
     pub fn operator(&self) -> Vec<Value> {
         let mut objects = rights::objects(self);
         objects.extend(workload::objects(self));
-        objects.push(webhook::configuration(self));
+        objects.extend(self.admission());
         objects
     }
 
-    /// How the API server is told to ask before it takes a set.
-    pub fn validation(&self) -> Value {
-        webhook::configuration(self)
+    /// How the API server is told to ask before it takes a set, or lets a pod go.
+    pub fn admission(&self) -> Vec<Value> {
+        let mut configurations = vec![webhook::configuration(self)];
+        configurations.extend(budgets::configurations(self));
+        configurations
+    }
+
+    /// What of it guards pods, whether or not it is to be installed.
+    pub fn guards(&self) -> Vec<Value> {
+        budgets::configurations(&Self { budgets: true, ..self.clone() })
     }
 
     /// What the operator itself makes in its namespace.
@@ -111,7 +123,8 @@ mod tests {
 
     fn installation() -> Installation {
         let dialects = Dialects(lockstep_dialects::ALL.to_vec());
-        Installation { namespace: "here".to_owned(), image: "lockstep:1".to_owned(), replicas: 3, dialects }
+        let (namespace, image) = ("here".to_owned(), "lockstep:1".to_owned());
+        Installation { namespace, image, replicas: 3, dialects, budgets: true }
     }
 
     fn find(kind: &str, name: &str) -> Value {
@@ -146,18 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn without_dialects_nothing_speaks_of_them() {
-        let alone = Installation { dialects: Dialects::default(), ..installation() };
+    fn without_dialects_and_budgets_nothing_speaks_of_them() {
+        let alone = Installation { dialects: Dialects::default(), budgets: false, ..installation() };
         let text = json!(alone.objects()).to_string();
         for group in [
             "workloads.x-k8s.io\"",
             "workload.serving.volcano.sh",
             "\"grove.io",
             "customresourcedefinitions\"",
+            "kruise",
+            "budgets.lockstep.dev",
+            "MutatingWebhook",
         ] {
             assert!(!text.contains(group), "{group}");
         }
-        assert!(text.contains("--dialects=none"));
+        assert!(text.contains("--dialects=none") && text.contains("--budgets=false"));
     }
 
     #[test]
@@ -171,6 +187,36 @@ mod tests {
         let rules = webhook["webhooks"][0]["rules"].as_array().map(Vec::len);
         let becoming = lockstep_dialects::ALL.iter().flat_map(|dialect| dialect.kinds());
         assert_eq!(rules, Some(1 + becoming.filter(|kind| kind.becomes_set).count()));
+    }
+
+    #[test]
+    fn pods_are_guarded_everywhere_but_where_nobody_could_help() {
+        let mut guarded = Vec::new();
+        for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+            let configuration = find(kind, budgets::NAME);
+            for webhook in configuration["webhooks"].as_array().into_iter().flatten() {
+                assert_eq!(webhook["failurePolicy"], "Fail");
+                if webhook["name"] == budgets::VALIDATOR {
+                    assert_eq!(webhook["sideEffects"], "None");
+                    continue;
+                }
+                assert_eq!(webhook["sideEffects"], "NoneOnDryRun");
+                let names = &webhook["namespaceSelector"]["matchExpressions"][0]["values"];
+                assert_eq!(names, &json!(["kube-system", "kube-node-lease", "here"]));
+                let rule = &webhook["rules"][0];
+                let path = &webhook["clientConfig"]["service"]["path"];
+                guarded.push(json!([rule["operations"][0], rule["resources"][0], path]));
+            }
+        }
+        let expected = [
+            json!(["DELETE", "pods", "/budgets/delete"]),
+            json!(["UPDATE", "pods", "/budgets/update"]),
+            json!(["CREATE", "pods/eviction", "/budgets/evict"]),
+        ];
+        assert_eq!(guarded, expected);
+        for (name, _) in lockstep_operator::budgets::WEBHOOKS {
+            assert!(json!(installation().admission()).to_string().contains(name), "{name}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CERTIFICATE, Installation, NAME, dialects, labelled};
+use super::{CERTIFICATE, Installation, NAME, budgets, dialects, labelled};
 
 pub(super) const READ: [&str; 3] = ["get", "list", "watch"];
 pub(super) const FOLLOW: [&str; 2] = ["list", "watch"];
@@ -57,6 +57,7 @@ fn everywhere(installation: &Installation) -> Vec<Value> {
         ),
     ];
     rules.extend(dialects::rights(installation));
+    rules.extend(budgets::rights(installation));
     rules
 }
 
@@ -79,6 +80,6 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 
-fn named(group: &str, resource: &str, name: &str, verbs: &[&str]) -> Value {
+pub(super) fn named(group: &str, resource: &str, name: &str, verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": verbs})
 }

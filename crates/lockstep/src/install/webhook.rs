@@ -16,9 +16,7 @@ pub(super) fn configuration(installation: &Installation) -> Value {
         "metadata": {"name": NAME},
         "webhooks": [{
             "name": VALIDATOR,
-            "clientConfig": {"service": {
-                "name": WEBHOOK_SERVICE, "namespace": installation.namespace, "path": "/validate", "port": 443,
-            }},
+            "clientConfig": {"service": service(installation, "/validate")},
             "rules": rules,
             "admissionReviewVersions": ["v1"],
             "failurePolicy": "Fail",
@@ -30,9 +28,14 @@ pub(super) fn configuration(installation: &Installation) -> Value {
     }))
 }
 
+/// Where the operator is asked.
+pub(super) fn service(installation: &Installation, path: &str) -> Value {
+    json!({"name": WEBHOOK_SERVICE, "namespace": installation.namespace, "path": path, "port": 443})
+}
+
 /// What cannot be wrong is not asked about: labels and finalizers of a set can be changed, and a set can go,
 /// while nobody answers.
-fn conditions() -> Value {
+pub(super) fn conditions() -> Value {
     json!([
         {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"},
         {

@@ -98,6 +98,7 @@ fn container(installation: &Installation) -> Value {
             format!("--webhook-address=0.0.0.0:{WEBHOOK_PORT}"),
             format!("--health-address=0.0.0.0:{HEALTH_PORT}"),
             format!("--dialects={}", dialects::names(installation)),
+            format!("--budgets={}", installation.budgets),
             "--log-format=json",
         ],
         // Its name in the Lease and on events.

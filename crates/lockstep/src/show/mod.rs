@@ -1,8 +1,10 @@
 //! Results in words, tables, JSON and pictures.
 
 pub mod advice;
+pub mod budget_table;
 pub mod columns;
 pub mod diff;
+pub mod drain_table;
 pub mod now_table;
 pub mod plan_json;
 pub mod plan_table;

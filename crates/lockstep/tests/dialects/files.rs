@@ -74,3 +74,15 @@ fn they_are_planned_and_simulated_as_they_are() {
     assert_eq!(simulated.code, 0, "{}", simulated.err);
     assert!(simulated.out.contains("all kept"), "{}", simulated.out);
 }
+
+#[test]
+fn up_applies_them_as_they_are_and_rolls_what_they_say() {
+    let policy = "---\napiVersion: workloads.x-k8s.io/v1alpha2\nkind: CoordinatedPolicy\nmetadata: {name: llama}\nspec: {policies: []}\n";
+    let args = ["up", "-f", "-", "--plain", "--roll", "--until", "complete", "--for", "3m"];
+    let up = ran(&args, &format!("{SERVING}{policy}"));
+    assert_eq!(up.code, 0, "{}\n{}", up.out, up.err);
+    assert!(up.out.contains("prefill of llama: rolls to vllm:2"), "{}", up.out);
+    // Had the set been changed, its maker would have put the old image back.
+    let told = |what: &str| up.out.matches(what).count();
+    assert_eq!((told("llama: rolls from"), told("goes back")), (1, 0), "{}", up.out);
+}

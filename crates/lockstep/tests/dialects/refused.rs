@@ -18,6 +18,22 @@ spec:
     template: {spec: {containers: [{name: main, image: 'vllm:1'}]}}
 ";
 
+/// A set whose pods share a claim.
+const SHARING: &str = "
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: sharing}
+spec:
+  replicas: 1
+  template:
+    resourceClaimTemplates:
+    - {name: fabric, templateSpec: {spec: {}}}
+    resourceSharing:
+    - {name: fabric, scope: AllReplicas}
+    cliques:
+    - {name: worker, spec: {roleName: worker, replicas: 2, podSpec: {containers: [{name: main, image: 'vllm:1'}]}}}
+";
+
 /// Tries to apply a manifest, and gives what is said.
 async fn tried(installed: &Installed, stage: &Stage<'_>, manifest: &str) -> Result<String, String> {
     let path = installed.cluster.dir().expect("a folder").join("tried.yaml");
@@ -61,6 +77,14 @@ async fn as_installed_they_are_checked_converted_and_served() {
     stage
         .until("its pod is ready", |pods| pods.iter().any(|pod| pod.name == "older-decode-0" && pod.ready))
         .await;
+
+    stage.apply(SHARING).await;
+    stage
+        .until("its pods share a claim and are ready", |pods| {
+            pods.iter().filter(|pod| pod.name.starts_with("sharing-") && pod.ready).count() == 2
+        })
+        .await;
+    stage.kubectl(&["get", "resourceclaims", "sharing-all-fabric"]).await;
 
     for row in [MODEL_SERVING, ROLE_BASED_GROUP, POD_CLIQUE_SET] {
         let stage = Stage::new(&installed.cluster).await;

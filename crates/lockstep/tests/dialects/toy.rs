@@ -1,5 +1,5 @@
-//! The smallest dialect there can be: a Toy has a size and an image, and may have a note beside it. A ToyBox of the
-//! same name says another size.
+//! The smallest dialect there can be: a Toy has a size and an image, and may have a note or a service beside it. A
+//! ToyBox of the same name says another size.
 
 use lockstep_api::{LockstepSet, Problem, parse_json};
 use lockstep_dialects::definition::{Version, definition};
@@ -73,7 +73,8 @@ impl Dialect for Toys {
         });
         let set: LockstepSet = parse_json(&set)?.set.into_inner();
         let note = |text: &Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}-note")}, "data": {"note": text}});
-        let beside = spec.get("note").map(note).into_iter().collect();
+        let service = |port: &Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"clusterIP": "None", "ports": [{"port": port}]}});
+        let beside = spec.get("note").map(note).into_iter().chain(spec.get("port").map(service)).collect();
         let mut places = Places::default();
         places.put("spec.roles[0].replicas", "spec.size");
         Lowered::close(&set, beside, places, found)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
@@ -144,6 +144,28 @@ fn a_toy_becomes_a_set_that_rolls_and_its_status_is_the_sets() {
                 notes.get_opt("llama-note").await.expect("read").is_none()
             })
             .await;
+    });
+}
+
+#[test]
+fn a_service_beside_a_set_stands_before_the_set_could_make_its_own() {
+    in_virtual_time(async {
+        let nursery = Nursery::open().await;
+        let _operator = nursery.operator();
+        nursery.toy(json!({"size": 1, "image": "toy:1", "port": 80})).await;
+        nursery.until_phase("Complete").await;
+        let services: Api<Service> = Api::namespaced(nursery.client.clone(), "default");
+        let service = services.get("llama").await.expect("a service");
+        assert_eq!(service.owner_references()[0].kind, "Toy");
+        let ports = service.spec.and_then(|spec| spec.ports).expect("ports");
+        assert_eq!(ports[0].port, 80);
+        assert_eq!(nursery.status().await["wrong"], json!([]));
+        let history = nursery.embedded.history();
+        let is_of = |line: &str, what: &str| {
+            line.split_whitespace().nth(2).is_some_and(|resource| resource.starts_with(what))
+        };
+        let first = |what| history.iter().position(|line| is_of(line, what)).expect("it was made");
+        assert!(first("services") < first("lockstepsets"), "the service is there first");
     });
 }
 

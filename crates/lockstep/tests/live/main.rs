@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used)]
 
+mod budgets;
 mod played;
 mod rollout;
 mod stage;

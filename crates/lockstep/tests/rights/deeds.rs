@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, EvictParams, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams,
+};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, ResourceExt};
+use lockstep_api::budget::PodUnavailableBudget;
 use lockstep_api::role_scale::RoleScale;
 use lockstep_api::yaml_to_json;
 use lockstep_operator::set::resource;
@@ -181,6 +185,48 @@ impl<'a> Scene<'a> {
         let roles = [role("decode", 1, "1", ""), role("prefill", 2, "1", "startsAfter: [decode]")];
         self.apply(&set("", &roles)).await;
         self.until_phase("Complete").await;
+    }
+
+    /// A budget over pods of every kind of owner, one of which is evicted; and then one may not be.
+    pub async fn a_budget_over_everybody_s_pods(&self) {
+        let template = json!({
+            "metadata": {"labels": {"app": "guarded"}},
+            "spec": {"containers": [{"name": "main", "image": "x:1"}]},
+        });
+        let spec = json!({"selector": {"matchLabels": {"app": "guarded"}}, "template": template});
+        for kind in ["Deployment", "StatefulSet", "DaemonSet"] {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", kind));
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(self.installed.cluster.client(), &self.namespace, &resource);
+            let owner = json!({"metadata": {"name": kind.to_lowercase()}, "spec": spec});
+            let owner = serde_json::from_value(owner).expect("a workload");
+            api.create(&PostParams::default(), &owner).await.expect("created");
+        }
+        let budgets: Api<PodUnavailableBudget> = self.api();
+        let budget = json!({
+            "apiVersion": "policy.kruise.io/v1alpha1", "kind": "PodUnavailableBudget",
+            "metadata": {"name": "all"},
+            "spec": {"selector": {"matchLabels": {"app": "guarded"}}, "maxUnavailable": "50%"},
+        });
+        let budget = serde_json::from_value(budget).expect("a budget");
+        budgets.create(&PostParams::default(), &budget).await.expect("created");
+        // Of two owners there is one pod each, of the third one on every node.
+        let complete = |budget: Option<&PodUnavailableBudget>| {
+            let status = budget.and_then(|budget| budget.status.as_ref());
+            status.is_some_and(|it| it.total_replicas == 12 && it.current_available == 12)
+        };
+        soon("twelve pods", await_condition(budgets.clone(), "all", complete)).await;
+        let (pods, now) = (self.api::<Pod>(), EvictParams::default());
+        pods.evict("statefulset-0", &now).await.expect("evicted");
+        let promised = |budget: Option<&PodUnavailableBudget>| {
+            budget.and_then(|budget| budget.status.as_ref()).is_some_and(|it| it.disrupted_pods.is_empty())
+        };
+        soon("a promise that is kept", await_condition(budgets.clone(), "all", promised)).await;
+        soon("twelve pods again", await_condition(budgets.clone(), "all", complete)).await;
+        let none = json!({"spec": {"maxUnavailable": 0}});
+        budgets.patch("all", &PatchParams::default(), &Patch::Merge(&none)).await.expect("patched");
+        let refused = pods.evict("statefulset-0", &now).await;
+        assert!(matches!(refused, Err(kube::Error::Api(status)) if status.code == 429));
     }
 
     /// Somebody has a pod, and then a revision, of a name that is ours. That is said, and mended when it is gone.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::time::Duration;
 
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Service, ServiceAccount};
@@ -40,7 +42,8 @@ pub struct Installed {
 /// One operator of its Deployment.
 pub struct Replica {
     pub operator: Operator,
-    webhook: u16,
+    /// Where it answers the API server.
+    pub webhook: u16,
     health: u16,
 }
 
@@ -75,6 +78,11 @@ impl Installed {
 
     /// Starts an operator with the arguments of the Deployment, but for where it listens.
     pub async fn replica(&self, name: &str) -> Replica {
+        self.replica_with(name, &[]).await
+    }
+
+    /// The same, with more arguments.
+    pub async fn replica_with(&self, name: &str, more: &[&str]) -> Replica {
         let deployments: Api<Deployment> = Api::namespaced(self.cluster.client(), HOME);
         let pod = deployments.get("lockstep").await.expect("a deployment").spec.template.spec;
         let container = pod.expect("a pod").containers.remove(0);
@@ -87,23 +95,37 @@ impl Installed {
                 _ => argument,
             });
         }
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
         let operator = self.cluster.operator_through(LOCKSTEP, &self.kubeconfig, &arguments);
         Replica { operator: operator.expect("an operator"), webhook, health }
     }
 
-    /// Does what kube-proxy would: whoever calls the webhook's Service reaches this replica. The name by which it is
-    /// called, and that its certificate must have, stays as installed.
+    /// Does what kube-proxy would: whoever calls the webhook's Service reaches this replica.
     pub async fn route_admission_to(&self, replica: &Replica) {
+        self.route_admission_to_port(replica.webhook).await;
+    }
+
+    /// Whoever calls the webhook's Service reaches this port of the machine. The name by which it is called, and that
+    /// its certificate must have, stays as installed.
+    pub async fn route_admission_to_port(&self, port: u16) {
         let services: Api<Service> = Api::namespaced(self.cluster.client(), HOME);
         let here = json!({"spec": {"type": "ExternalName", "externalName": "localhost"}});
         let as_is = PatchParams::default();
         services.patch("lockstep-webhook", &as_is, &Patch::Merge(&here)).await.expect("patched");
-        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(self.cluster.client());
-        let service = json!({"name": "lockstep-webhook", "namespace": HOME, "port": replica.webhook});
-        let port =
-            json!({"webhooks": [{"name": "validate.lockstep.dev", "clientConfig": {"service": service}}]});
-        configurations.patch("lockstep", &as_is, &Patch::Strategic(&port)).await.expect("patched");
+        let service = json!({"name": "lockstep-webhook", "namespace": HOME, "port": port});
+        let port = |webhooks: &[&str]| {
+            let webhook = |name: &&str| json!({"name": name, "clientConfig": {"service": service}});
+            json!({"webhooks": webhooks.iter().map(webhook).collect::<Vec<_>>()})
+        };
+        let validating: Api<ValidatingWebhookConfiguration> = Api::all(self.cluster.client());
+        let mutating: Api<MutatingWebhookConfiguration> = Api::all(self.cluster.client());
+        let sets = port(&["validate.lockstep.dev"]);
+        validating.patch("lockstep", &as_is, &Patch::Strategic(&sets)).await.expect("patched");
+        let guards = ["validate", "delete", "update"].map(|name| format!("{name}.budgets.lockstep.dev"));
+        let guards = port(&guards.each_ref().map(String::as_str));
+        validating.patch("lockstep-budgets", &as_is, &Patch::Strategic(&guards)).await.expect("patched");
+        let guard = port(&["evict.budgets.lockstep.dev"]);
+        mutating.patch("lockstep-budgets", &as_is, &Patch::Strategic(&guard)).await.expect("patched");
         let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
         let port = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"service": service}}}}});
         for definition in definitions.list(&ListParams::default()).await.expect("definitions") {

@@ -15,18 +15,26 @@ use lockstep_testkit::{Cluster, Component};
 use rules::{Right, idle, used};
 
 /// Rights that the run below never needs, and why they are given all the same.
-const JUSTIFIED: [(&str, &str); 3] = [
+const JUSTIFIED: [(&str, &str); 7] = [
     // Asked for by an admission plugin that is off unless somebody switches it on (OpenShift does): who names an
     // owner whose end waits for the owned must be allowed to hold it back. The other test has it on.
     ("lockstep.dev lockstepsets/finalizers", "update"),
     // The kinds of gang schedulers that are not there. They are used as PodGroups of Kubernetes are.
     ("scheduling.volcano.sh podgroups", "list watch create patch delete"),
     ("scheduler.grove.io podgangs", "list watch create patch delete"),
+    // Owners of pods whose kinds are not there. They are used as Deployments are.
+    ("leaderworkerset.x-k8s.io leaderworkersets", "get list watch"),
+    ("apps.kruise.io clonesets", "get list watch"),
+    ("apps.kruise.io statefulsets", "get list watch"),
+    ("apps.kruise.io daemonsets", "get list watch"),
 ];
 
 #[tokio::test]
 async fn the_installed_rights_are_enough_and_none_is_idle() {
-    let Some(installed) = Installed::start(Cluster::builder().gangs()).await else { return };
+    // Each controller under its own name, as everywhere but in tests: the garbage collector is not asked.
+    let builder =
+        Cluster::builder().gangs().flag(Component::ControllerManager, "--use-service-account-credentials");
+    let Some(installed) = Installed::start(builder).await else { return };
     let mut first = installed.replica("lockstep-a").await;
     installed.route_admission_to(&first).await;
     installed.until_leading(&first).await;
@@ -37,6 +45,7 @@ async fn the_installed_rights_are_enough_and_none_is_idle() {
     Scene::new(&installed, "order").await.a_start_in_order().await;
     Scene::new(&installed, "taken").await.names_that_are_taken().await;
     Scene::new(&installed, "crowd").await.somebody_else_writes_all_the_time().await;
+    Scene::new(&installed, "guarded").await.a_budget_over_everybody_s_pods().await;
     deeds::certificates_are_mended(&installed).await;
 
     // The other takes over, its admission as well.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use lockstep_core::simulate::faults::Blow;
 use lockstep_core::simulate::trace::End;
 use lockstep_kubelet::NodeGroup;
-use lockstep_sandbox::cluster::faults::{Chance, Fault, Profile, Span};
+use lockstep_sandbox::cluster::faults::{Profile, Span};
 use lockstep_testkit::embedded::{Embedded, in_virtual_time};
 use lockstep_testkit::scenario::{Scenario, ScenarioError, Verdict, World};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,6 @@ impl Plan {
         let mut scenario = Scenario::given(&self.given)?
             .starting_in(Duration::from_millis(span.least), Duration::from_millis(span.most))
             .terminating_in(Duration::from_millis(self.terminates_in))
-            .seen_late_by(self.lag())
             .promoting()
             .within(LIMIT)
             .ends_in(&self.ends());
@@ -182,29 +181,6 @@ impl Plan {
             What::Change(manifest) => Some(manifest),
             _ => None,
         })
-    }
-
-    /// How old at most may be what an operator acts upon.
-    fn lag(&self) -> Duration {
-        let profile = &self.operator;
-        let late = |chances: &[Chance], silence: u64| {
-            let late = chances.iter().map(|chance| match chance.fault {
-                Fault::Late(span) => span.most,
-                Fault::Silent { .. } => silence,
-                _ => 0,
-            });
-            late.max().unwrap_or(0)
-        };
-        // Writes are asked after before long; a list that is never answered keeps a watch blind until the client
-        // gives up.
-        let late = late(&profile.writes, 21_000) + late(&profile.reads, 300_000);
-        let cut = match &self.troupe {
-            Troupe::Rivals(cuts) => cuts.iter().map(|(_, length)| *length).max().unwrap_or_default(),
-            _ => 0,
-        };
-        // Events that are held back wait for each other.
-        let held = if profile.watches.held > 0 { 4 * profile.watches.held_for.most } else { 0 };
-        Duration::from_millis(500 + late + held + 2 * profile.travel.most + cut)
     }
 
     /// What goes on in it, in words: to say which of all that was played.

@@ -36,7 +36,25 @@ pub enum Live {
     /// Show the revisions that are stored, one of them, or the difference between two.
     #[command(after_help = HISTORY_HELP)]
     History(HistoryArgs),
+    /// Show what an unavailable budget lets go now, unit by unit, and who was promised what.
+    #[command(after_help = BUDGET_HELP)]
+    Budget(BudgetArgs),
+    /// Say whether a node can be drained, what goes at once, what waits for what, and what can never go.
+    #[command(after_help = DRAIN_HELP)]
+    #[command(mut_arg("namespace", |arg| arg.hide(true)))]
+    DrainCheck(DrainArgs),
 }
+
+const BUDGET_HELP: &str = "\
+Examples:
+  lockstep budget                  all PodUnavailableBudgets of the namespace
+  lockstep budget llm-serving      one of them, unit by unit";
+
+const DRAIN_HELP: &str = "\
+Exit codes: 0 it would pass at once, 1 it would wait (or an error), 2 it could never finish.
+
+Examples:
+  lockstep drain-check node-7 && kubectl drain node-7 --ignore-daemonsets";
 
 const STATUS_HELP: &str = "\
 Exit codes: 0 complete or partition reached, 1 error, 2 stalled, rolled back or refused, 3 not at its end
@@ -132,6 +150,37 @@ pub struct GetArgs {
     pub output: Form,
 }
 
+/// `lockstep budget`.
+#[derive(Debug, Args)]
+pub struct BudgetArgs {
+    /// The budget. Without it: all of the namespace.
+    #[arg(value_name = "NAME", value_parser = budget_name)]
+    pub name: Option<String>,
+    /// Where it is.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The budgets of all namespaces.
+    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace"])]
+    pub all_namespaces: bool,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Form,
+}
+
+/// `lockstep drain-check`.
+#[derive(Debug, Args)]
+pub struct DrainArgs {
+    /// The node: `node-7` or `node/node-7`.
+    #[arg(value_name = "NODE", value_parser = node_name)]
+    pub node: String,
+    /// Where it is.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Form,
+}
+
 /// `lockstep why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
@@ -203,6 +252,31 @@ fn becomes_set(word: &str) -> bool {
         group == kind.group && (short.to_lowercase() == singular || short == kind.plural)
     };
     kinds.filter(|kind| kind.becomes_set).any(called)
+}
+
+/// `llm`, or with the kind in front as kubectl prints it.
+fn budget_name(text: &str) -> Result<String, String> {
+    let kinds = [
+        "pub",
+        "podunavailablebudget",
+        "podunavailablebudgets",
+        "podunavailablebudget.policy.kruise.io",
+        "podunavailablebudgets.policy.kruise.io",
+    ];
+    of_kind(text, &kinds, "PodUnavailableBudget")
+}
+
+fn node_name(text: &str) -> Result<String, String> {
+    of_kind(text, &["node", "nodes", "no"], "Node")
+}
+
+fn of_kind(text: &str, kinds: &[&str], kind: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        None if !text.is_empty() => Ok(text.to_owned()),
+        Some((written, name)) if kinds.contains(&written) && !name.is_empty() => Ok(name.to_owned()),
+        Some((written, _)) if !kinds.contains(&written) => Err(format!("{written:?} is no {kind}")),
+        _ => Err("a name is missing".to_owned()),
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -3,13 +3,14 @@
 use anyhow::{Context, Result, anyhow};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
-use kube::core::DynamicObject;
-use kube::{Api, Client, Error};
+use kube::api::{ApiResource, ListParams};
+use kube::core::{DynamicObject, GroupVersionKind, TypeMeta};
+use kube::{Api, Client, Error, ResourceExt};
 use lockstep_api::label;
 use lockstep_api::role_scale::RoleScale;
 use lockstep_operator::observe::SlimPod;
 use lockstep_operator::set::resource;
+use serde_json::json;
 
 use super::revisions::Revisions;
 use crate::input::cluster::ClusterArgs;
@@ -52,6 +53,21 @@ impl Home {
     /// The sets of all namespaces.
     pub fn all_sets(&self) -> Api<DynamicObject> {
         Api::all_with(self.client.clone(), &resource())
+    }
+
+    /// Where the object that a set is made from lives, and what kubectl calls its kind.
+    pub fn maker(&self, set: &LiveSet) -> Option<(Api<DynamicObject>, String)> {
+        set.maker()?;
+        let owner = set.object.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+        let of = json!({"apiVersion": owner.api_version, "kind": owner.kind});
+        let (_, kind) = lockstep_dialects::of(&of)?;
+        let gvk = GroupVersionKind::try_from(TypeMeta {
+            api_version: owner.api_version.clone(),
+            kind: owner.kind.clone(),
+        });
+        let resource = ApiResource::from_gvk_with_plural(&gvk.ok()?, kind.plural);
+        let api = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
+        Some((api, format!("{}.{}", kind.plural, kind.group)))
     }
 
     /// The pods of the namespace.

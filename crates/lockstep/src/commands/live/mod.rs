@@ -1,8 +1,10 @@
 //! The commands on a set that runs in a cluster, one file per verb.
 
 pub mod abort;
-mod answer;
+pub mod answer;
 pub mod args;
+mod budget;
+mod drain_check;
 mod get;
 mod history;
 pub mod home;
@@ -38,6 +40,8 @@ pub fn run(command: &Live, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
             Live::Undo(args) => undo::run(args, screen).await,
             Live::History(args) => history::run(args, screen).await,
             Live::Why(args) => why::run(args, screen).await,
+            Live::Budget(args) => budget::run(args, screen).await,
+            Live::DrainCheck(args) => drain_check::run(args, screen).await,
         }
     })
 }

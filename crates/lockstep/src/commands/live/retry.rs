@@ -49,8 +49,9 @@ fn worth_it(set: &LiveSet, memory: &Memory) -> Result<usize> {
             set.status.revision.update
         );
     }
-    if phase != "Stalled" && memory.restarts.is_empty() {
+    let waiting = verbs::back_offs(memory);
+    if phase != "Stalled" && waiting == 0 {
         bail!("there is nothing to retry: {name} is not stalled, and no restart waits");
     }
-    Ok(memory.restarts.len())
+    Ok(waiting)
 }

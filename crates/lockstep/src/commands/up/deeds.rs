@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
+use kube::{Api, ResourceExt};
 use lockstep_api::role_scale::RoleScale;
 use serde_json::{Value, json};
 
@@ -62,6 +62,15 @@ pub struct Stage {
     pub versions: Rc<RefCell<Versions>>,
 }
 
+/// An object that is rolled: where it lives, what kubectl calls its kind, and itself.
+struct Rolled {
+    api: Api<DynamicObject>,
+    kind: String,
+    object: Value,
+    /// It is the set, and not what the set is made from.
+    of_set: bool,
+}
+
 /// What came of it.
 pub struct Outcome {
     /// What was done.
@@ -97,10 +106,13 @@ impl Stage {
         match deed {
             Deed::Roll | Deed::RollBadly => {
                 let set = self.home.set(&self.name).await?;
-                let roll = self.plan_roll(deed, &set);
-                *command = Some(self.patch_command(&roll));
-                let after = self.write(&roll).await?;
-                *generation = after.metadata.generation;
+                let rolled = self.rolled(&set).await?;
+                let roll = self.plan_roll(deed, &rolled.object);
+                *command = Some(self.patch_command(&rolled, &roll));
+                let written = self.write(&rolled, &roll).await?;
+                // What a set is made from has versions of its own; the set has its next one in a moment.
+                *generation =
+                    if rolled.of_set { written.metadata.generation } else { Some(set.generation() + 1) };
                 let (roles, images) = (words::list(&roll.roles), words::list(&roll.images));
                 let end = if deed == Deed::Roll { "" } else { ", which does not exist" };
                 Ok(format!("{roles} of {}: rolls to {images}{end}", self.name))
@@ -140,26 +152,36 @@ impl Stage {
         SetArgs { name: self.name.clone(), cluster: ClusterArgs::default(), output: Form::Text }
     }
 
-    fn plan_roll(&self, deed: Deed, set: &LiveSet) -> Roll {
+    /// The object whose templates count: the set, or what it is made from.
+    async fn rolled(&self, set: &LiveSet) -> Result<Rolled> {
+        let Some((api, kind)) = self.home.maker(set) else {
+            let object = serde_json::to_value(&set.object)?;
+            return Ok(Rolled { api: self.home.sets(), kind: "lss".to_owned(), object, of_set: true });
+        };
+        let object = serde_json::to_value(api.get(&self.name).await.map_err(plain)?)?;
+        Ok(Rolled { api, kind, object, of_set: false })
+    }
+
+    fn plan_roll(&self, deed: Deed, object: &Value) -> Roll {
         let mut versions = self.versions.borrow_mut();
         match deed {
-            Deed::RollBadly => images::roll_badly(set.spec(), &favourite(set.spec()), &mut versions),
-            _ => images::roll(set.spec(), &mut versions),
+            Deed::RollBadly => images::roll_badly(object, &images::favourite(object), &mut versions),
+            _ => images::roll(object, &mut versions),
         }
     }
 
-    fn patch_command(&self, roll: &Roll) -> String {
-        let (name, namespace) = (&self.name, &self.home.namespace);
-        format!("kubectl patch lss {name} -n {namespace} --type=json -p '{}'", json!(roll.patch))
+    fn patch_command(&self, rolled: &Rolled, roll: &Roll) -> String {
+        let (kind, name, namespace) = (&rolled.kind, &self.name, &self.home.namespace);
+        format!("kubectl patch {kind} {name} -n {namespace} --type=json -p '{}'", json!(roll.patch))
     }
 
-    async fn write(&self, roll: &Roll) -> Result<DynamicObject> {
+    async fn write(&self, rolled: &Rolled, roll: &Roll) -> Result<DynamicObject> {
         if roll.patch.is_empty() {
             bail!("{} has no container whose image could be changed", self.name);
         }
         let patch: json_patch::Patch = serde_json::from_value(json!(roll.patch))?;
         let manager = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let written = self.home.sets().patch(&self.name, &manager, &Patch::Json::<()>(patch)).await;
+        let written = rolled.api.patch(&self.name, &manager, &Patch::Json::<()>(patch)).await;
         written.map_err(|error| self.home.explain(error, &self.name))
     }
 
@@ -180,7 +202,7 @@ impl Stage {
 
     async fn scale(&self, grow: bool, command: &mut Option<String>) -> Result<String> {
         let set = self.home.set(&self.name).await?;
-        let role = favourite(set.spec());
+        let role = images::favourite(&serde_json::to_value(&set.object)?);
         let object = RoleScale::name_of(&self.name, &role);
         let scales = self.home.role_scales();
         let found = scales.get_opt(&object).await.map_err(plain)?;
@@ -199,14 +221,6 @@ impl Stage {
         let after = scales.patch(&found.name_any(), &manager, &patch).await.map_err(plain)?;
         Ok(format!("{role} of {}: {now} → {} in each group", self.name, after.spec.replicas))
     }
-}
-
-/// The role that is scaled and broken: `decode`, if there is one, else the last.
-fn favourite(spec: &Value) -> String {
-    let names: Vec<&str> =
-        spec["roles"].as_array().into_iter().flatten().filter_map(|role| role["name"].as_str()).collect();
-    let decode = names.iter().find(|name| **name == "decode");
-    decode.or(names.last()).copied().unwrap_or_default().to_owned()
 }
 
 /// What a verb of the command line says, warnings included, on one line.

@@ -11,13 +11,14 @@ use super::args::UpArgs;
 use crate::commands::live::home::FIELD_MANAGER;
 use crate::input::manifest::Manifest;
 use crate::input::objects::{api, plainly};
+use crate::input::theirs;
 use crate::install::title;
 
 const DEMO: &str = include_str!("../../../../../examples/up.yaml");
 /// How long the kubelet stand-in takes for a pod, in the annotations of its template.
 const TIMES: [&str; 2] = ["kubelet.lockstep.dev/ready-after", "kubelet.lockstep.dev/terminates-after"];
 
-/// The sets to start, checked.
+/// The sets to start, or what they are made from, checked.
 pub fn sets(args: &UpArgs) -> Result<Vec<Value>> {
     let mut manifests = Vec::new();
     for file in &args.files {
@@ -27,48 +28,53 @@ pub fn sets(args: &UpArgs) -> Result<Vec<Value>> {
         manifests.push(Manifest::parse("up.yaml", DEMO.to_owned())?);
     }
     let home = args.cluster.namespace.as_deref();
-    manifests.iter().map(|manifest| object(manifest, home, args.speed)).collect()
+    let mut all = Vec::new();
+    for manifest in &manifests {
+        all.extend(objects(manifest, home, args.speed)?);
+    }
+    Ok(all)
 }
 
-fn object(manifest: &Manifest, namespace: Option<&str>, speed: u32) -> Result<Value> {
-    // What was made from another project's object goes as what it became.
-    let read = match manifest.theirs {
-        Some(_) => serde_json::to_value(&*manifest.set).ok(),
-        None => lockstep_api::yaml_to_json(&manifest.text).ok(),
+/// What of a manifest is applied: the set, or the objects of another project as they are.
+fn objects(manifest: &Manifest, namespace: Option<&str>, speed: u32) -> Result<Vec<Value>> {
+    let mut objects = match manifest.theirs {
+        Some(_) => theirs::objects(&manifest.text),
+        None => {
+            let read = lockstep_api::yaml_to_json(&manifest.text).ok();
+            vec![read.with_context(|| format!("{} cannot be read again", manifest.file))?]
+        }
     };
-    let mut object = read.with_context(|| format!("{} cannot be read again", manifest.file))?;
-    let place = &mut object["metadata"]["namespace"];
-    match namespace {
-        Some(namespace) => *place = json!(namespace),
-        None if place.is_null() => *place = json!("default"),
-        None => {}
-    }
-    hasten(&mut object, speed);
-    Ok(object)
-}
-
-/// Makes pods start and end so many times faster, where their annotations say how long they take.
-fn hasten(object: &mut Value, speed: u32) {
-    for role in object["spec"]["roles"].as_array_mut().into_iter().flatten() {
-        if role.get("template").is_some() {
-            hasten_template(&mut role["template"], speed);
-        }
-        for member in role.get_mut("members").and_then(Value::as_array_mut).into_iter().flatten() {
-            hasten_template(&mut member["template"], speed);
-        }
-    }
-}
-
-fn hasten_template(template: &mut Value, speed: u32) {
-    for key in TIMES {
-        let Some(time) = template.pointer_mut(&format!("/metadata/annotations/{}", key.replace('/', "~1")))
-        else {
+    for object in &mut objects {
+        hasten(object, speed);
+        if theirs::is_of_all(object) {
             continue;
-        };
-        let length = time.as_str().and_then(|text| text.parse().ok());
-        if let Some(Duration(length)) = length {
-            *time = json!(Millis(length.0 / u64::from(speed.max(1))).to_string());
         }
+        let place = &mut object["metadata"]["namespace"];
+        match namespace {
+            Some(namespace) => *place = json!(namespace),
+            None if place.is_null() => *place = json!("default"),
+            None => {}
+        }
+    }
+    Ok(objects)
+}
+
+/// Makes pods start and end so many times faster, wherever annotations say how long they take.
+fn hasten(value: &mut Value, speed: u32) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let length = value.as_str().filter(|_| TIMES.contains(&key.as_str()));
+                match length.and_then(|text| text.parse().ok()) {
+                    Some(Duration(length)) => {
+                        *value = json!(Millis(length.0 / u64::from(speed.max(1))).to_string());
+                    }
+                    None => hasten(value, speed),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hasten(item, speed)),
+        _ => {}
     }
 }
 
@@ -101,7 +107,7 @@ mod tests {
 
     fn demo(speed: u32) -> Value {
         let manifest = Manifest::parse("up.yaml", DEMO.to_owned()).unwrap();
-        object(&manifest, None, speed).unwrap()
+        objects(&manifest, None, speed).unwrap().remove(0)
     }
 
     #[test]

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use kube::Client;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 use lockstep_operator::admission::{Desk, Limits, convert};
+use lockstep_operator::budgets::{Budgets, WEBHOOKS};
 use lockstep_operator::clock::Clock;
 use lockstep_operator::dialects::Dialects;
 use lockstep_operator::metrics::Metrics;
@@ -23,7 +24,7 @@ use tokio::task::JoinHandle;
 
 use super::cluster::{NodeSwitch, Running, StartOptions};
 use super::stand_ins::StandIns;
-use crate::install::VALIDATOR;
+use crate::install::{VALIDATOR, budgets as guards};
 
 /// What is held is written so long after it changed, so that a storm of changes is written once.
 const REST: Duration = Duration::from_secs(1);
@@ -48,7 +49,6 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
     let kubeconfig = Kubeconfig::write(&listening.access.kubeconfig("lockstep"))?;
     let path = kubeconfig.file();
     let client = Client::new(cluster.service(), "default");
-    answer(&webhooks, &client);
     let group = NodeGroup::new("node", options.nodes);
     let gpus = options.gpus.to_string();
     let group = if options.gpus > 0 { group.with_capacity("nvidia.com/gpu", &gpus) } else { group };
@@ -58,9 +58,11 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
     let kubelet = Kubelet::start(client.clone(), Options { clock, ..Options::default() });
     let told = cluster.clone();
     let clock = Clock::new(move || told.now());
+    let reviews = answer(&webhooks, &client, &clock);
     let nodes: Rc<dyn NodeSwitch> = Rc::new(StandIns::new(client.clone()));
     let keeping = options.data.clone().map(|file| (tokio::spawn(keep(cluster.clone(), file.clone())), file));
     let end = async move {
+        reviews.abort();
         drop(kubelet);
         let kept = match keeping {
             Some((task, file)) => finish(task, &cluster, &file).await,
@@ -79,10 +81,23 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
     })
 }
 
-/// Checks what is applied, and converts it, as the webhooks of an installed operator do.
-fn answer(webhooks: &Webhooks, client: &Client) {
+/// Checks what is applied, converts it, and guards pods, as the webhooks of an installed operator do.
+fn answer(webhooks: &Webhooks, client: &Client, clock: &Clock) -> JoinHandle<()> {
     let dialects = Dialects(lockstep_dialects::ALL.to_vec());
-    let desk = Desk::new(Metrics::new(), Limits::default(), Some((client.clone(), dialects.clone())));
+    let budgets = Budgets::new(client.clone(), None, Metrics::new(), clock.clone());
+    let desk = Desk::new(Metrics::new(), Limits::default(), Some((client.clone(), dialects.clone())))
+        .with_budgets(Some(budgets.clone()));
+    for (name, kind) in WEBHOOKS {
+        let reviewer = budgets.reviewer();
+        let guard = move |review: Value| -> Carried<'static> {
+            let reviewer = reviewer.clone();
+            Box::pin(async move {
+                let body = serde_json::to_vec(&review).map_err(|error| error.to_string())?;
+                reviewer.review(kind, &body).await
+            })
+        };
+        webhooks.answer(name, Arc::new(guard));
+    }
     let validator = move |review: Value| -> Carried<'static> {
         let desk = desk.clone();
         Box::pin(async move {
@@ -91,13 +106,15 @@ fn answer(webhooks: &Webhooks, client: &Client) {
             serde_json::to_value(answer).map_err(|error| error.to_string())
         })
     };
-    webhooks.answer(VALIDATOR, Arc::new(validator));
+    webhooks.answer(VALIDATOR, Arc::new(validator.clone()));
+    webhooks.answer(guards::VALIDATOR, Arc::new(validator));
     for kind in dialects.0.iter().flat_map(|dialect| dialect.kinds()).filter(|kind| kind.versions.len() > 1) {
         let dialects = dialects.clone();
         let converter =
             move |review: Value| -> Carried<'static> { Box::pin(ready(converted(&review, &dialects))) };
         webhooks.answer(&format!("{}.{}", kind.plural, kind.group), Arc::new(converter));
     }
+    tokio::spawn(async move { budgets.run().await })
 }
 
 fn converted(review: &Value, dialects: &Dialects) -> Result<Value, String> {

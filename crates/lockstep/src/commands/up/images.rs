@@ -49,52 +49,55 @@ pub struct Roll {
     pub patch: Vec<Value>,
 }
 
-/// Every role to the next version.
-pub fn roll(spec: &Value, versions: &mut Versions) -> Roll {
+/// Every role to the next version, in a set or in an object that becomes one.
+pub fn roll(object: &Value, versions: &mut Versions) -> Roll {
+    let mut rename = remembered(|image| versions.after(image));
     let mut roll = Roll::default();
-    let mut renamed = BTreeMap::new();
-    for role in roles(spec) {
-        roll.roles.push(role.name.clone());
-        for (path, template) in &role.templates {
-            let rename = |image: &str| {
-                renamed.entry(image.to_owned()).or_insert_with(|| versions.after(image)).clone()
-            };
-            roll.images_of(path, template, rename);
-            if template.pointer(&format!("/metadata/annotations/{}", escaped(MISSING))).is_some() {
-                let path = format!("{path}/metadata/annotations/{}", escaped(MISSING));
-                roll.patch.push(json!({"op": "remove", "path": path}));
-            }
+    for template in templates(object) {
+        roll.images_of(&template, &mut rename);
+        let place = format!("{}/{}", template.annotations(), escaped(MISSING));
+        if object.pointer(&place).is_some() {
+            roll.patch.push(json!({"op": "remove", "path": place}));
         }
     }
     roll
 }
 
 /// One role to a version that does not exist.
-pub fn roll_badly(spec: &Value, role: &str, versions: &mut Versions) -> Roll {
+pub fn roll_badly(object: &Value, role: &str, versions: &mut Versions) -> Roll {
+    let mut rename = remembered(|image| versions.after(image) + BAD);
     let mut roll = Roll::default();
-    let mut renamed = BTreeMap::new();
-    for role in roles(spec).iter().filter(|known| known.name == role) {
-        roll.roles.push(role.name.clone());
-        for (path, template) in &role.templates {
-            let rename = |image: &str| {
-                let next = || versions.after(image) + BAD;
-                renamed.entry(image.to_owned()).or_insert_with(next).clone()
-            };
-            roll.images_of(path, template, rename);
-            roll.patch.push(annotate(path, template, MISSING, "missing"));
-        }
+    for template in templates(object).iter().filter(|template| template.role == role) {
+        roll.images_of(template, &mut rename);
+        roll.patch.push(annotate(object, template, MISSING, "missing"));
     }
     roll
 }
 
+/// The role that is scaled and broken: `decode`, if there is one, else the last.
+pub fn favourite(object: &Value) -> String {
+    let templates = templates(object);
+    let decode = templates.iter().find(|template| template.role == "decode");
+    decode.or(templates.last()).map(|template| template.role.clone()).unwrap_or_default()
+}
+
+/// The same name for the same image.
+fn remembered(mut next: impl FnMut(&str) -> String) -> impl FnMut(&str) -> String {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    move |image| known.entry(image.to_owned()).or_insert_with(|| next(image)).clone()
+}
+
 impl Roll {
     /// Changes the images of the containers of a template.
-    fn images_of(&mut self, path: &str, template: &Value, mut rename: impl FnMut(&str) -> String) {
-        let containers = template["spec"]["containers"].as_array();
+    fn images_of(&mut self, template: &Template<'_>, rename: &mut impl FnMut(&str) -> String) {
+        if !self.roles.contains(&template.role) {
+            self.roles.push(template.role.clone());
+        }
+        let containers = template.spec["containers"].as_array();
         for (place, container) in containers.into_iter().flatten().enumerate() {
             let Some(image) = container["image"].as_str() else { continue };
             let next = rename(image);
-            let path = format!("{path}/spec/containers/{place}/image");
+            let path = format!("{}/containers/{place}/image", template.path);
             self.patch.push(json!({"op": "replace", "path": path, "value": next}));
             if !self.images.contains(&next) {
                 self.images.push(next);
@@ -104,13 +107,15 @@ impl Roll {
 }
 
 /// Sets an annotation of a template, and whatever has to be there for it.
-fn annotate(path: &str, template: &Value, key: &str, value: &str) -> Value {
-    let metadata = &template["metadata"];
-    let (path, value) = match (metadata.is_object(), metadata["annotations"].is_object()) {
-        (_, true) => (format!("{path}/metadata/annotations/{}", escaped(key)), json!(value)),
-        (true, false) => (format!("{path}/metadata/annotations"), json!({key: value})),
-        (false, false) => (format!("{path}/metadata"), json!({"annotations": {key: value}})),
-    };
+fn annotate(object: &Value, template: &Template<'_>, key: &str, value: &str) -> Value {
+    let (mut path, mut value) = (format!("{}/{}", template.annotations(), escaped(key)), json!(value));
+    // As much of the way there as is missing.
+    while let Some((parent, last)) = path.rsplit_once('/')
+        && !object.pointer(parent).is_some_and(Value::is_object)
+    {
+        value = json!({last.replace("~1", "/").replace("~0", "~"): value});
+        path = parent.to_owned();
+    }
     json!({"op": "add", "path": path, "value": value})
 }
 
@@ -119,27 +124,49 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// A role, and where its templates are.
-struct Templates<'a> {
-    name: String,
-    templates: Vec<(String, &'a Value)>,
+/// Where the spec of a pod stands, and of which role.
+struct Template<'a> {
+    role: String,
+    path: String,
+    spec: &'a Value,
 }
 
-fn roles(spec: &Value) -> Vec<Templates<'_>> {
-    let roles = spec["roles"].as_array().into_iter().flatten().enumerate();
-    roles
-        .map(|(place, role)| {
-            let path = format!("/spec/roles/{place}");
-            let mut templates = Vec::new();
-            if let Some(template) = role.get("template") {
-                templates.push((format!("{path}/template"), template));
+impl Template<'_> {
+    /// Where annotations of its pods are written: in the metadata beside the spec, or at the clique it stands in.
+    fn annotations(&self) -> String {
+        match self.path.strip_suffix("/spec/podSpec") {
+            Some(clique) => format!("{clique}/annotations"),
+            None => format!("{}/metadata/annotations", self.path.strip_suffix("/spec").unwrap_or(&self.path)),
+        }
+    }
+}
+
+/// All templates of an object, whatever its kind: what has containers is the spec of a pod, and the outermost name above
+/// it is that of its role.
+fn templates(object: &Value) -> Vec<Template<'_>> {
+    let mut found = Vec::new();
+    below(&object["spec"], "/spec".to_owned(), None, &mut found);
+    found
+}
+
+fn below<'a>(value: &'a Value, path: String, role: Option<&'a str>, found: &mut Vec<Template<'a>>) {
+    match value {
+        Value::Object(fields) if fields.contains_key("containers") => {
+            found.push(Template { role: role.unwrap_or_default().to_owned(), path, spec: value });
+        }
+        Value::Object(fields) => {
+            let role = role.or_else(|| fields.get("name")?.as_str());
+            for (key, value) in fields {
+                below(value, format!("{path}/{}", escaped(key)), role, found);
             }
-            for (place, member) in role["members"].as_array().into_iter().flatten().enumerate() {
-                templates.push((format!("{path}/members/{place}/template"), &member["template"]));
+        }
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                below(item, format!("{path}/{i}"), role, found);
             }
-            Templates { name: role["name"].as_str().unwrap_or_default().to_owned(), templates }
-        })
-        .collect()
+        }
+        _ => {}
+    }
 }
 
 #[cfg(test)]
@@ -170,20 +197,20 @@ mod tests {
         assert_eq!(versions.after("other:v1"), "other:v2");
     }
 
-    fn spec() -> Value {
+    fn set() -> Value {
         let template = |image: &str| json!({"spec": {"containers": [{"name": "a", "image": image}]}});
-        json!({"roles": [
+        json!({"spec": {"roles": [
             {"name": "prefill", "template": template("chat:v1")},
             {"name": "decode", "members": [
                 {"name": "leader", "template": template("chat:v1")},
                 {"name": "worker", "template": template("work:7")},
             ]},
-        ]})
+        ]}})
     }
 
     #[test]
     fn every_role_rolls_and_equal_images_stay_equal() {
-        let roll = roll(&spec(), &mut Versions::default());
+        let roll = roll(&set(), &mut Versions::default());
         assert_eq!(roll.roles, ["prefill", "decode"]);
         assert_eq!(roll.images, ["chat:v2", "work:8"]);
         let paths: Vec<&str> = roll.patch.iter().map(|op| op["path"].as_str().unwrap()).collect();
@@ -200,12 +227,12 @@ mod tests {
     #[test]
     fn a_bad_image_is_mended_by_the_next_roll() {
         let mut versions = Versions::default();
-        let bad = roll_badly(&spec(), "prefill", &mut versions);
+        let bad = roll_badly(&set(), "prefill", &mut versions);
         assert_eq!(
             (bad.roles.as_slice(), bad.images.as_slice()),
             (&["prefill".to_owned()][..], &["chat:v2-bad".to_owned()][..])
         );
-        let mut object = json!({"spec": spec()});
+        let mut object = set();
         json_patch::patch(
             &mut object,
             &serde_json::from_value::<json_patch::Patch>(json!(bad.patch)).unwrap(),
@@ -213,7 +240,7 @@ mod tests {
         .unwrap();
         let template = &object["spec"]["roles"][0]["template"];
         assert_eq!(template["metadata"]["annotations"][MISSING], "missing");
-        let good = roll(&object["spec"], &mut versions);
+        let good = roll(&object, &mut versions);
         json_patch::patch(
             &mut object,
             &serde_json::from_value::<json_patch::Patch>(json!(good.patch)).unwrap(),
@@ -222,5 +249,34 @@ mod tests {
         let template = &object["spec"]["roles"][0]["template"];
         assert_eq!(template["spec"]["containers"][0]["image"], "chat:v3");
         assert_eq!(template["metadata"]["annotations"], json!({}));
+    }
+
+    #[test]
+    fn objects_of_other_projects_roll_as_they_are() {
+        let spec = |image: &str| json!({"containers": [{"name": "a", "image": image}]});
+        let clique = |name: &str| json!({"name": name, "spec": {"podSpec": spec("chat:v1")}});
+        let serving = json!({"name": "decode", "entryTemplate": {"spec": spec("chat:v1")}, "workerTemplate": {"spec": spec("work:7")}});
+        let rows = [
+            (
+                json!({"spec": {"template": {"cliques": [clique("front"), clique("decode")]}}}),
+                "/spec/template/cliques/1/annotations",
+                "/spec/template/cliques/1/spec/podSpec",
+            ),
+            (
+                json!({"spec": {"template": {"roles": [serving]}}}),
+                "/spec/template/roles/0/entryTemplate/metadata",
+                "/spec/template/roles/0/entryTemplate/spec",
+            ),
+        ];
+        for (mut object, annotations, pod) in rows {
+            let bad = roll_badly(&object, &favourite(&object), &mut Versions::default());
+            assert_eq!(bad.roles, ["decode"]);
+            assert!(bad.patch.iter().any(|op| op["path"] == annotations), "{:?}", bad.patch);
+            let patch = serde_json::from_value::<json_patch::Patch>(json!(bad.patch)).unwrap();
+            json_patch::patch(&mut object, &patch).unwrap();
+            assert_eq!(object.pointer(pod).unwrap()["containers"][0]["image"], "chat:v2-bad");
+            let mended = roll(&object, &mut Versions::default());
+            assert!(mended.patch.iter().any(|op| op["op"] == "remove"), "{:?}", mended.patch);
+        }
     }
 }

@@ -91,7 +91,7 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             serve_kinds(&running.client).await?;
             // What is applied is checked as it would be by an operator that is installed.
             if !args.no_operator {
-                demo::apply(&running.client, &[installation().validation()]).await?;
+                demo::apply(&running.client, &installation().admission()).await?;
             }
         }
         let operator = (!args.no_operator).then(|| Operator::start(&running));
@@ -226,6 +226,7 @@ impl Operator {
             identity: "lockstep-up".to_owned(),
             clock: running.clock.clone(),
             dialects: Dialects(lockstep_dialects::ALL.to_vec()),
+            budgets: true,
             ..OperatorOptions::default()
         };
         let operator = operator::run(running.client.clone(), options, Metrics::new(), shutdown);
@@ -256,7 +257,7 @@ impl Operator {
 /// What would be installed, as far as this process does not do it itself.
 fn installation() -> Installation {
     let dialects = Dialects(lockstep_dialects::ALL.to_vec());
-    Installation { namespace: NAME.to_owned(), image: String::new(), replicas: 1, dialects }
+    Installation { namespace: NAME.to_owned(), image: String::new(), replicas: 1, dialects, budgets: true }
 }
 
 /// Makes a cluster serve our kinds, and those of others that we understand.

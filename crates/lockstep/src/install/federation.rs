@@ -1,0 +1,114 @@
+//! What stands on Karmada's API server when rollouts over several clusters are looked after.
+
+use lockstep_api::federation::definition;
+use lockstep_operator::federation::webhook;
+use lockstep_operator::operator::FEDERATION;
+use serde_json::{Value, json};
+
+use super::rights::{FOLLOW, READ, and, named, rule};
+use super::{CERTIFICATE, labelled};
+
+/// An installation on Karmada's API server. What runs there is somebody else's: a process that reaches it.
+#[derive(Debug, Clone)]
+pub struct Federation {
+    /// Where its lease and its certificates lie.
+    pub namespace: String,
+    /// Where Karmada's API server reaches it: `https://host:port`.
+    pub url: String,
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+impl Federation {
+    /// Everything, in the order in which it is created. The webhook is last: from then on Works are refused while nobody
+    /// stamps them.
+    pub fn objects(&self) -> Vec<Value> {
+        let own = json!({"name": FEDERATION, "namespace": self.namespace});
+        let subjects = json!([{"kind": "ServiceAccount", "name": FEDERATION, "namespace": self.namespace}]);
+        let version = format!("{RBAC}/v1");
+        let role = |kind| json!({"apiGroup": RBAC, "kind": kind, "name": FEDERATION});
+        let mut objects: Vec<Value> = definition::all().into();
+        objects.extend([
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own}),
+            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": FEDERATION}, "rules": everywhere()}),
+            json!({
+                "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": FEDERATION},
+                "roleRef": role("ClusterRole"), "subjects": subjects,
+            }),
+            json!({"apiVersion": version, "kind": "Role", "metadata": own, "rules": at_home()}),
+            json!({
+                "apiVersion": version, "kind": "RoleBinding", "metadata": own,
+                "roleRef": role("Role"), "subjects": subjects,
+            }),
+            self.admission(),
+        ]);
+        objects.into_iter().map(labelled).collect()
+    }
+
+    /// Its `caBundle` is the process's to fill in: it makes the certificates.
+    fn admission(&self) -> Value {
+        let url = format!("{}{}", self.url.trim_end_matches('/'), lockstep_operator::admission::WORKS);
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": FEDERATION}, "webhooks": [webhook(&json!({"url": url}))],
+        })
+    }
+}
+
+/// In all namespaces.
+fn everywhere() -> Vec<Value> {
+    vec![
+        rule("work.karmada.io", &["resourcebindings"], &FOLLOW),
+        rule("work.karmada.io", &["works"], &and(&READ, &["update"])),
+        rule("cluster.karmada.io", &["clusters"], &FOLLOW),
+        // To look at ReplicaSets in the members.
+        rule("cluster.karmada.io", &["clusters/proxy"], &["get"]),
+        rule(
+            "config.karmada.io",
+            &["resourceinterpretercustomizations"],
+            &and(&FOLLOW, &["create", "patch"]),
+        ),
+        rule("lockstep.dev", &["federatedrollouts"], &and(&READ, &["create", "delete"])),
+        rule("lockstep.dev", &["federatedrollouts/status"], &["update"]),
+        rule("lockstep.dev", &["federationpolicies", "lockstepsets"], &READ),
+        rule("apps", &["deployments", "statefulsets"], &READ),
+        rule("apps.kruise.io", &["clonesets"], &READ),
+        rule("leaderworkerset.x-k8s.io", &["leaderworkersets"], &READ),
+        rule("events.k8s.io", &["events"], &["create", "patch"]),
+        named(
+            "admissionregistration.k8s.io",
+            "mutatingwebhookconfigurations",
+            FEDERATION,
+            &and(&READ, &["patch"]),
+        ),
+    ]
+}
+
+/// In its own namespace.
+fn at_home() -> Vec<Value> {
+    vec![
+        named("coordination.k8s.io", "leases", FEDERATION, &["get", "watch", "update"]),
+        rule("coordination.k8s.io", &["leases"], &["create"]),
+        named("", "secrets", CERTIFICATE, &and(&READ, &["update"])),
+        rule("", &["secrets"], &["create"]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_webhook_comes_last_sorts_before_karmadas_and_sees_no_deletion() {
+        let url = "https://lockstep:9443/".to_owned();
+        let objects = Federation { namespace: "here".to_owned(), url }.objects();
+        let last = &objects[objects.len() - 1];
+        assert_eq!(last["kind"], "MutatingWebhookConfiguration");
+        assert!(last["metadata"]["name"].as_str() < Some("mutating-config"));
+        let hook = &last["webhooks"][0];
+        assert_eq!(hook["clientConfig"]["url"], "https://lockstep:9443/federation/works");
+        assert_eq!(hook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
+        assert_eq!((&hook["sideEffects"], &hook["failurePolicy"]), (&json!("None"), &json!("Fail")));
+    }
+}
