@@ -197,7 +197,7 @@ fn r10_p3_u2_over_5_and_5_sequential_goes_the_documented_way() {
     for (cluster, kept) in [("c1", 0), ("c2", 3)] {
         let lease = end.ledger.members[cluster].latest().unwrap();
         assert_eq!(lease.stance, Stance::Free);
-        let own = RollingStrategy { partition: Some(Int(kept)), ..w.strategy.clone() };
+        let own = RollingStrategy { paused: Some(false), partition: Some(Int(kept)), ..w.strategy.clone() };
         assert_eq!(lease.strategy, own, "the user's own values, and this cluster's share of the partition");
     }
 }
@@ -278,7 +278,7 @@ fn no_grant_is_stranded_and_nothing_stays_paused_when_all_are_complete() {
     for entry in end.ledger.members.values() {
         let lease = entry.latest().unwrap();
         assert_eq!((lease.stance, lease.unavailable, lease.surge), (Stance::Free, 0, 0));
-        assert_eq!(lease.strategy, end.wish.strategy);
+        assert_eq!(lease.strategy, RollingStrategy { paused: Some(false), ..end.wish.strategy.clone() });
     }
     // And then silence, also when a pod dies.
     let mut end = end;
@@ -287,6 +287,25 @@ fn no_grant_is_stranded_and_nothing_stays_paused_when_all_are_complete() {
     end.send("c1");
     end.deliver("c1", 0);
     assert!(end.align().leases.is_empty());
+}
+
+/// A value that no lease writes would stay as the lease before left it.
+#[test]
+fn in_the_end_what_the_user_did_not_say_is_the_kinds_own() {
+    for (kind, own) in [
+        (Kind::Deployment, (Some(false), Some(Percent(25)), Some(Percent(25)))),
+        (Kind::CloneSet, (Some(false), Some(Percent(20)), Some(Int(0)))),
+        (Kind::StatefulSet, (None, Some(Int(1)), None)),
+        (Kind::LeaderWorkerSet, (None, Some(Int(1)), Some(Int(0)))),
+        (Kind::LockstepSet, (Some(false), Some(Int(1)), Some(Int(0)))),
+    ] {
+        let mut w = wish(kind, &[3], 1, 0, 0);
+        w.strategy = RollingStrategy::default();
+        let end = align(&w, &reports(&[("c1", seen(3, 3, 3, 3, 0, 0))]), &Ledger::default());
+        assert!(end.complete, "{kind:?}");
+        let RollingStrategy { paused, max_unavailable, max_surge, .. } = &end.leases["c1"].strategy;
+        assert_eq!((*paused, *max_unavailable, *max_surge), own, "{kind:?}");
+    }
 }
 
 #[test]

@@ -116,16 +116,17 @@ impl Interpretation {
         self.replicas.set(object, replicas.into());
     }
 
-    /// What the pods are made from.
+    /// What the pods are made from, by its paths.
     pub fn template(&self, object: &Value) -> Value {
-        self.template.iter().map(|path| path.get(object).cloned().unwrap_or_default()).collect()
+        let part = |path: &Path| Some((path.to_string(), path.get(object)?.clone()));
+        Value::Object(self.template.iter().filter_map(part).collect())
     }
 
     /// Puts a template back where [`template`](Self::template) took it from.
     pub fn set_template(&self, object: &mut Value, template: &Value) {
-        for (i, path) in self.template.iter().enumerate() {
-            match template.get(i) {
-                None | Some(Value::Null) => path.remove(object),
+        for path in &self.template {
+            match template.get(path.to_string()) {
+                None => path.remove(object),
                 Some(part) => path.set(object, part.clone()),
             }
         }

@@ -8,11 +8,13 @@
 //! - [`mod@pace`]: which clusters' turn has not come.
 //! - [`work`]: a Work, and what its member says.
 //! - [`mod@stamp`]: what a Work may carry, from its manifest and the ledger.
+//! - [`outlook`]: what a rollout says of itself.
 //! - [`customization`]: how Karmada is told to say back what is in force, and never to go back to an older lease.
 
 pub mod binding;
 pub mod customization;
 pub mod interpret;
+pub mod outlook;
 pub mod pace;
 pub mod path;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! Paths into objects: `spec.strategy.rollingUpdate.maxSurge`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -73,6 +74,12 @@ impl TryFrom<String> for Path {
     fn try_from(text: String) -> Result<Self, NotAPath> {
         let is_name = |it: &str| !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if text.split('.').all(is_name) { Ok(Self(Cow::Owned(text))) } else { Err(NotAPath(text)) }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

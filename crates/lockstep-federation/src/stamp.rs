@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use lockstep_core::align::{Lease, Stance, TemplateHash};
+use lockstep_core::align::{Lease, TemplateHash};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -103,10 +103,6 @@ fn put_template(kind: &Interpretation, manifest: &mut Value, template: &Next) {
 
 fn put_lease(kind: &Interpretation, manifest: &mut Value, lease: &Lease) {
     kind.set_replicas(manifest, lease.replicas);
-    // What the user never paused is not left paused by the lease before.
-    if let (Stance::Free, None, Some(paused)) = (lease.stance, lease.strategy.paused, &kind.paused) {
-        paused.remove(manifest);
-    }
     kind.revise_rolling_strategy(manifest, &lease.strategy);
     annotate(manifest, LEASE, &lease.id.0.to_string());
     annotate(manifest, TEMPLATE, &lease.template.0);

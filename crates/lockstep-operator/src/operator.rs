@@ -121,7 +121,7 @@ pub async fn run(
             let shown = ServingCertificate::none();
             let known = (client.clone(), options.dialects.clone());
             let router = if options.federation {
-                admission::federation_router(Stamper::new(client.clone()))
+                admission::federation_router(Stamper::new(client.clone(), metrics.clone()))
             } else {
                 admission::router(metrics.clone(), webhook.limits, Some(known), budgets.as_ref())
             };
@@ -252,13 +252,14 @@ impl Duties<'_> {
     async fn federate(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
         let (client, clock) = (self.client.clone(), self.options.clock.clone());
+        let metrics = self.metrics.clone();
         let trust = async {
             if self.certifies_itself() {
                 bundle::keep_mutating(&self.client, FEDERATION, self.trusted.clone()).await;
             }
         };
         self.readiness.caches(true);
-        tokio::join!(federation::run(federation::Setting { client, instance, sure, clock }), trust);
+        tokio::join!(federation::run(federation::Setting { client, instance, sure, clock, metrics }), trust);
     }
 
     async fn look_after_sets(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {

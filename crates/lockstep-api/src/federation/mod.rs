@@ -6,5 +6,6 @@ mod rollout;
 
 pub use self::policy::{FederationPolicy, FederationPolicySpec, Split};
 pub use self::rollout::{
-    FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, MemberStatus, ResourceRef, TotalsStatus,
+    CompleteTemplate, FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, MemberStatus,
+    ReasonStatus, ResourceRef, TotalsStatus,
 };

@@ -75,8 +75,10 @@ pub struct ResourceRef {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FederatedRolloutStatus {
-    /// The generation of the resource template that everything here speaks of.
+    /// The generation of this very object that was seen.
     pub observed_generation: i64,
+    /// The generation of the resource template that everything here speaks of.
+    pub template_generation: i64,
     /// The hash of its pod template.
     pub template: String,
     /// Rolling, Complete or Paused.
@@ -98,7 +100,13 @@ pub struct FederatedRolloutStatus {
     pub acknowledged: String,
     /// Every cluster.
     pub members: Vec<MemberStatus>,
-    /// Ready, Reconciling and Stalled.
+    /// Everything that holds the rollout or that somebody should know, the whole first, then cluster by cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonStatus>,
+    /// The template that stood complete last in all clusters, nothing kept old.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete: Option<CompleteTemplate>,
+    /// Ready, Reconciling and Stalled, and what else has to be known.
     #[schemars(schema_with = "shapes::conditions")]
     pub conditions: Vec<Condition>,
     /// The hashes of the templates seen lately, by the generation of the resource template.
@@ -108,6 +116,32 @@ pub struct FederatedRolloutStatus {
     #[serde(skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "shapes::memory")]
     pub ledger: Value,
+}
+
+/// One reason, about one cluster or about the whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReasonStatus {
+    /// What kind of reason it is, in one word.
+    pub code: String,
+    /// The cluster it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The sentence.
+    pub message: String,
+}
+
+/// A template that stood complete, so that it can be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CompleteTemplate {
+    /// Its hash.
+    pub template: String,
+    /// The generation of the resource template it was.
+    pub generation: i64,
+    /// What its pods are made from.
+    #[schemars(schema_with = "shapes::memory")]
+    pub content: Value,
 }
 
 /// The numbers of the whole, resolved once against all replicas.
@@ -219,6 +253,7 @@ impl FederatedRolloutStatus {
             (false, false) => "Rolling",
         };
         self.phase = phase.to_owned();
+        self.reasons = alignment.reasons.iter().map(reason).collect();
         self.waiting_for = alignment.reasons.first().map(ToString::to_string).unwrap_or_default();
         let column =
             |of: fn(&MemberStatus) -> String| self.members.iter().map(of).collect::<Vec<_>>().join(",");
@@ -231,6 +266,14 @@ impl FederatedRolloutStatus {
             None => format!("-/{}", it.lease),
         });
         Ok(())
+    }
+}
+
+fn reason(reason: &lockstep_core::align::Reason) -> ReasonStatus {
+    ReasonStatus {
+        code: format!("{:?}", reason.code),
+        cluster: reason.cluster.clone(),
+        message: reason.message.clone(),
     }
 }
 

@@ -29,11 +29,18 @@ pub(super) fn written(wish: &Wish, stance: Stance, n: Numbers, partitioned: bool
     }
 }
 
-/// The user's own values; only the partition stays this cluster's share of it, since the user's number is
-/// about the whole. Nothing is left to roll, so no value moves anything.
+/// The user's own values, and the kind's own where the user said nothing: a value that is not written would
+/// stay as the lease before left it. Only the partition stays this cluster's share of it, since the user's
+/// number is about the whole. Nothing is left to roll, so no value moves anything.
 fn free(wish: &Wish, n: Numbers, partitioned: bool) -> RollingStrategy {
-    let partition = if partitioned { Some(kept(n)) } else { wish.strategy.partition };
-    RollingStrategy { partition, ..wish.strategy.clone() }
+    let (kind, said) = (wish.kind, &wish.strategy);
+    let (unavailable, surge) = kind.defaults();
+    RollingStrategy {
+        paused: kind.has_pause().then(|| said.paused.unwrap_or(false)),
+        partition: if partitioned { Some(kept(n)) } else { said.partition },
+        max_unavailable: said.max_unavailable.or(Some(unavailable)),
+        max_surge: said.max_surge.or_else(|| kind.has_surge().then_some(surge)),
+    }
 }
 
 fn kept(n: Numbers) -> IntOrPercent {

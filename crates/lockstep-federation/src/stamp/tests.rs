@@ -1,4 +1,4 @@
-use lockstep_core::align::{LeaseId, RollingStrategy};
+use lockstep_core::align::{LeaseId, RollingStrategy, Stance};
 use lockstep_core::number::IntOrPercent::Int;
 
 use super::*;
@@ -121,20 +121,7 @@ fn going_back_to_a_template_is_a_generation_of_its_own() {
     let back = lease(9, &templates[0].1, 1);
     let page = Page { lease: Some(&back), templates: &templates };
     let stands =
-        Stamped { manifest: written(1, "a"), next: Some(Next { generation: 2, template: json!([]) }) };
+        Stamped { manifest: written(1, "a"), next: Some(Next { generation: 2, template: json!({}) }) };
     let made = stamped(&written(3, "a"), Some(&stands), &page);
     assert_eq!((image(&made.manifest), generation(&made.manifest), made.next), ("a", 3, None));
-}
-
-#[test]
-fn nothing_is_left_paused_that_the_user_did_not_pause() {
-    let templates = [hash(1, "a")];
-    let mut held = lease(7, &templates[0].1, 1);
-    held.strategy.paused = Some(true);
-    let paused = stamped(&written(1, "a"), None, &Page { lease: Some(&held), templates: &templates });
-    assert_eq!(paused.manifest["spec"]["paused"], true);
-    let mut free = lease(8, &templates[0].1, 2);
-    (free.stance, free.strategy.paused) = (Stance::Free, None);
-    let page = Page { lease: Some(&free), templates: &templates };
-    assert!(stamped(&paused.manifest, Some(&paused), &page).manifest["spec"].get("paused").is_none());
 }

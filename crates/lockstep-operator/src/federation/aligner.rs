@@ -2,19 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::{Client, ResourceExt};
 use lockstep_api::federation::{
-    FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, FederationPolicySpec, ResourceRef,
+    CompleteTemplate, FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, FederationPolicySpec,
+    ResourceRef,
 };
 use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, Wish};
 use lockstep_federation::interpret::Interpretation;
 use lockstep_federation::stamp::{Page, Stored, stamp};
 use lockstep_federation::work::Work;
-use lockstep_federation::{binding, pace, policy};
+use lockstep_federation::{binding, outlook, pace, policy};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -22,7 +24,8 @@ use super::book::{Book, Case};
 use super::settled::Settler;
 use super::{FederationError, Key, MANAGER, kind_of, namespaced, resource_of, review, rollouts, works};
 use crate::clock::Clock;
-use crate::report::{Herald, Note};
+use crate::metrics::Metrics;
+use crate::report::{Herald, Note, conditions};
 
 /// So many bindings are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -37,6 +40,7 @@ pub(super) struct Aligner {
     pub herald: Arc<Herald>,
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     pub clock: Clock,
+    pub metrics: Metrics,
 }
 
 impl Aligner {
@@ -89,7 +93,7 @@ impl Aligner {
 
     async fn align(&self, key: &Key) -> Result<(), FederationError> {
         let Some(case) = self.book.case(key) else {
-            self.settler.forget(key);
+            self.forget(key);
             return Ok(());
         };
         let leaving = !case.binding["metadata"]["deletionTimestamp"].is_null();
@@ -103,9 +107,21 @@ impl Aligner {
         let wish = self.wish(key, &case, (kind, &template), &policy, &mut now);
         let ledger = status.ledger().map_err(FederationError::unreadable("the ledger"))?;
         let reports = self.reports(key, &case, kind, &wish, &ledger).await?;
+        let begun = Instant::now();
         let alignment = align::align(&wish, &reports, &ledger);
+        self.metrics.aligned(alignment.leases.len(), begun.elapsed());
         let paused = wish.strategy.paused.unwrap_or(false);
         now.put(&alignment, paused, self.clock.time()).map_err(FederationError::unreadable("the ledger"))?;
+        if alignment.complete && alignment.totals.partition == 0 {
+            now.complete = Some(CompleteTemplate {
+                template: now.template.clone(),
+                generation: now.template_generation,
+                content: kind.template(&template),
+            });
+        }
+        now.observed_generation = rollout.metadata.generation.unwrap_or_default();
+        now.conditions = self.conditions(&status, &now);
+        self.metrics.federated_rollout(&key.namespace, &key.name, &now);
         if says_more(&status, &now) {
             self.store(key, rollout, &now).await?;
             self.tell(&template, &status, &now).await;
@@ -127,9 +143,9 @@ impl Aligner {
         status: &mut FederatedRolloutStatus,
     ) -> Wish {
         let mut wish = binding::wish(kind, template, &case.binding, policy.split.into());
-        status.observed_generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
+        status.template_generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
         status.begin(&wish.template);
-        status.remember(status.observed_generation, &wish.template);
+        status.remember(status.template_generation, &wish.template);
         pace::order(policy, &mut wish.clusters);
         let now = self.clock.time();
         let pace = pace::pace(policy, &wish.clusters, &status.members, now);
@@ -143,6 +159,21 @@ impl Aligner {
             });
         }
         wish
+    }
+
+    fn forget(&self, key: &Key) {
+        self.settler.forget(key);
+        self.metrics.forget_federated_rollout(&key.namespace, &key.name);
+    }
+
+    fn conditions(&self, before: &FederatedRolloutStatus, now: &FederatedRolloutStatus) -> Vec<Condition> {
+        let (generation, time) = (now.observed_generation, self.clock.time());
+        let told = outlook::claims(now).into_iter();
+        told.map(|it| {
+            let claim = (it.kind, it.holds, it.reason, it.message);
+            conditions::condition(claim, &before.conditions, generation, time)
+        })
+        .collect()
     }
 
     async fn template(
@@ -308,7 +339,7 @@ impl Aligner {
         template: &Value,
     ) -> Result<(), FederationError> {
         let Some(rollout) = &case.rollout else { return Ok(()) };
-        self.settler.forget(key);
+        self.forget(key);
         let name = rollout.metadata.name.clone().unwrap_or_default();
         let deleted = self.rollouts(&key.namespace).delete(&name, &kube::api::DeleteParams::default()).await;
         match deleted {

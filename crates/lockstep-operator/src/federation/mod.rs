@@ -21,8 +21,9 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use lockstep_federation::interpret::{self, Interpretation};
 use serde_json::Value;
 
-pub use self::review::{Stamper, WEBHOOK, webhook};
+pub use self::review::{Stamper, webhooks};
 use crate::clock::Clock;
+use crate::metrics::Metrics;
 use crate::report::Herald;
 
 /// Who writes Works, as managed fields call it.
@@ -52,6 +53,8 @@ pub struct Setting {
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     /// What time it is.
     pub clock: Clock,
+    /// What is measured.
+    pub metrics: Metrics,
 }
 
 /// A federation cannot be looked after.
@@ -105,6 +108,7 @@ pub async fn run(setting: Setting) {
         herald: Arc::clone(&herald),
         sure: Arc::clone(&setting.sure),
         clock: setting.clock.clone(),
+        metrics: setting.metrics,
     });
     tokio::join!(
         watches::run(setting.client.clone(), book),

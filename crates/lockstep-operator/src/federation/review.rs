@@ -1,5 +1,7 @@
 //! Reviews of Works: what Karmada writes is stamped before it is stored.
 
+use std::time::Instant;
+
 use kube::Client;
 use kube::api::{DynamicObject, ListParams};
 use lockstep_api::federation::{FederatedRollout, FederationPolicy};
@@ -8,7 +10,7 @@ use lockstep_federation::interpret::{self, Interpretation};
 use lockstep_federation::policy;
 use lockstep_federation::stamp::{Next, Page, Stamped, Stored, stamp};
 use lockstep_federation::work::Work;
-use lockstep_federation::{NEXT, work};
+use lockstep_federation::{ALIGNED, LEASE, NEXT, ROLLOUT, work};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,9 +18,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{namespaced, policies, rollouts};
+use crate::metrics::{Metrics, WorkOutcome};
 
 /// The webhook that asks, by name. It is asked before Karmada's own.
-pub const WEBHOOK: &str = "works.federation.lockstep.dev";
+const WEBHOOK: &str = "works.federation.lockstep.dev";
+/// The webhook that asks about Works that only a policy could be about.
+const POLICY_WEBHOOK: &str = "policies.federation.lockstep.dev";
 
 #[derive(Deserialize)]
 struct Review {
@@ -39,12 +44,13 @@ struct Asked {
 #[derive(Clone)]
 pub struct Stamper {
     client: Client,
+    metrics: Metrics,
 }
 
 impl Stamper {
     /// One who reads ledgers through this client.
-    pub fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(client: Client, metrics: Metrics) -> Self {
+        Self { client, metrics }
     }
 
     /// Answers a review in JSON, or says what is wrong with it.
@@ -52,7 +58,15 @@ impl Stamper {
         let review: Review =
             serde_json::from_slice(body).map_err(|error| format!("not an AdmissionReview: {error}"))?;
         let asked = review.request.ok_or("an AdmissionReview without a request")?;
-        let response = match self.stamped(&asked).await {
+        let begun = Instant::now();
+        let stamped = self.stamped(&asked).await;
+        let outcome = match &stamped {
+            Ok(None) => WorkOutcome::NotOurs,
+            Ok(Some(_)) => WorkOutcome::Stamped,
+            Err(_) => WorkOutcome::Unknown,
+        };
+        self.metrics.work_review(outcome, begun.elapsed());
+        let response = match stamped {
             Ok(None) => json!({"uid": asked.uid, "allowed": true}),
             Ok(Some(stamped)) => {
                 let patch = STANDARD.encode(patch(&asked.object, &stamped).to_string());
@@ -151,9 +165,10 @@ fn patch(work: &Value, stamped: &Stamped) -> Value {
     json!(patch)
 }
 
-/// The webhook's configuration on Karmada's API server. It sorts before Karmada's own, sees only Works of the kinds in
-/// question, and no deletions.
-pub fn webhook(client_config: &Value) -> Value {
+/// The webhooks on Karmada's API server: both stamp. They sort before Karmada's own, see only Works of the kinds in
+/// question, and no deletions. What asks to be aligned, or has a lease, waits while nobody answers; of the rest nobody
+/// knows before we are asked whether a policy is about it, and that does not wait for us.
+pub fn webhooks(client_config: &Value) -> [Value; 2] {
     let kinds: Vec<String> = interpret::built_in().iter().map(|kind| format!("'{}'", kind.kind)).collect();
     let condition = format!(
         "!has(object.metadata.deletionTimestamp) && object.spec.workload.manifests.size() == 1 && \
@@ -161,22 +176,44 @@ pub fn webhook(client_config: &Value) -> Value {
         kinds.join(", ")
     );
     let ours = "object.metadata.namespace.startsWith('karmada-es-')";
-    json!({
-        "name": WEBHOOK,
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "failurePolicy": "Fail",
-        "matchPolicy": "Equivalent",
-        "timeoutSeconds": 10,
-        "clientConfig": client_config,
-        "rules": [{
-            "apiGroups": ["work.karmada.io"], "apiVersions": ["v1alpha1"], "resources": ["works"],
-            "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
-        }],
-        "matchConditions": [
-            {"name": "execution-space", "expression": ours},
-            {"name": "workload", "expression": condition},
-            {"name": "of-a-binding", "expression": format!("has(object.metadata.labels) && '{}' in object.metadata.labels", work::PERMANENT_ID)},
-        ],
-    })
+    let labelled =
+        format!("has(object.metadata.labels) && '{}' in object.metadata.labels", work::PERMANENT_ID);
+    let known = asked_for();
+    [(WEBHOOK, "Fail", known.clone()), (POLICY_WEBHOOK, "Ignore", format!("!({known})"))].map(
+        |(name, when_silent, condition_of_its_own)| {
+            json!({
+                "name": name,
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": when_silent,
+                "matchPolicy": "Equivalent",
+                "timeoutSeconds": 10,
+                "clientConfig": client_config,
+                "rules": [{
+                    "apiGroups": ["work.karmada.io"], "apiVersions": ["v1alpha1"], "resources": ["works"],
+                    "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+                }],
+                "matchConditions": [
+                    {"name": "execution-space", "expression": ours},
+                    {"name": "of-a-binding", "expression": labelled},
+                    {"name": "workload", "expression": condition},
+                    {"name": "asked-for", "expression": condition_of_its_own},
+                ],
+            })
+        },
+    )
+}
+
+/// Whether a Work is ours to stamp for sure, in CEL: its workload asks for it, or has a lease, or has a template that
+/// waits for one.
+fn asked_for() -> String {
+    let manifest = "object.spec.workload.manifests[0].metadata";
+    let old = "oldObject.spec.workload.manifests";
+    format!(
+        "(has({manifest}.annotations) && '{ROLLOUT}' in {manifest}.annotations && \
+         {manifest}.annotations['{ROLLOUT}'] == '{ALIGNED}') || \
+         (has(object.metadata.annotations) && '{NEXT}' in object.metadata.annotations) || \
+         (oldObject != null && {old}.size() == 1 && has({old}[0].metadata.annotations) && \
+         '{LEASE}' in {old}[0].metadata.annotations)"
+    )
 }

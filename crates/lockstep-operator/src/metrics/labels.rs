@@ -66,3 +66,20 @@ pub(super) struct OfBudget {
 pub(super) struct ByVerdict {
     pub verdict: &'static str,
 }
+
+/// How many pods of a rollout are so in one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfMember {
+    pub namespace: String,
+    pub rollout: String,
+    pub cluster: String,
+    pub state: &'static str,
+}
+
+/// What waits in a rollout over several clusters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
+pub(super) struct OfWaiting {
+    pub namespace: String,
+    pub rollout: String,
+    pub reason: String,
+}

@@ -4,6 +4,7 @@
 //! engine; never pods. What is said of a set goes when the set goes.
 
 mod budgets;
+mod federation;
 mod labels;
 mod requests;
 mod sets;
@@ -22,6 +23,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 pub use self::budgets::BudgetVerdict;
+pub use self::federation::WorkOutcome;
 use self::labels::{ByAction, ByDialect, ByOutcome, ByReason, ByRequest};
 pub use self::requests::CountRequests;
 use self::sets::Sets;
@@ -109,6 +111,7 @@ struct Inner {
     reviews: Family<ByOutcome, Counter>,
     proof_duration: Histogram,
     budgets: budgets::Budgets,
+    federation: federation::Federation,
 }
 
 impl Default for Metrics {
@@ -141,6 +144,7 @@ impl Metrics {
             reviews: Family::default(),
             proof_duration: quick(),
             budgets: budgets::Budgets::default(),
+            federation: federation::Federation::default(),
         };
         inner.register();
         Self(Arc::new(inner))
@@ -171,6 +175,7 @@ impl Metrics {
     pub fn forget_all(&self) {
         self.0.sets.forget_all();
         self.forget_all_budgets();
+        self.forget_all_federated_rollouts();
         self.0.dialects.clear();
         self.0.foreign_definitions.clear();
     }
@@ -289,6 +294,7 @@ impl Inner {
             self.proof_duration.clone(),
         );
         self.budgets.register(registry);
+        self.federation.register(registry);
     }
 }
 

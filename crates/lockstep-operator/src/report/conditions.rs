@@ -18,7 +18,7 @@ pub struct Outlook {
 }
 
 /// Type, whether it holds, reason, message.
-type Claim = (&'static str, bool, String, String);
+pub(crate) type Claim = (&'static str, bool, String, String);
 
 /// The conditions of a set. What did not change keeps its time.
 pub fn of(outlook: &Outlook, before: &[Condition], generation: i64, now: Time) -> Vec<Condition> {
@@ -76,7 +76,8 @@ fn claims(outlook: &Outlook) -> [Claim; 3] {
     ]
 }
 
-fn condition(claim: Claim, before: &[Condition], generation: i64, now: Time) -> Condition {
+/// A condition. If it held or did not hold before, it keeps its time.
+pub(crate) fn condition(claim: Claim, before: &[Condition], generation: i64, now: Time) -> Condition {
     let (kind, holds, reason, message) = claim;
     let status = if holds { "True" } else { "False" };
     let same = before.iter().find(|known| known.type_ == kind && known.status == status);

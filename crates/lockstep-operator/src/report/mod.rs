@@ -1,6 +1,6 @@
 //! Reporting: what the plan says, as status and events, in the same words.
 
-mod conditions;
+pub(crate) mod conditions;
 mod events;
 mod herald;
 mod status;

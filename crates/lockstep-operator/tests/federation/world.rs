@@ -14,7 +14,8 @@ use lockstep_operator::certificates::Lifetimes;
 use lockstep_operator::certificates::issue::issue;
 use lockstep_operator::certificates::next::Next;
 use lockstep_operator::clock::Clock;
-use lockstep_operator::federation::{self, Setting, Stamper, webhook};
+use lockstep_operator::federation::{self, Setting, Stamper, webhooks};
+use lockstep_operator::metrics::Metrics;
 use lockstep_operator::serve::{ServingCertificate, Trigger, serve_tls, shutdown};
 use lockstep_testkit::Federation;
 use lockstep_testkit::federation::case::Case;
@@ -51,7 +52,7 @@ impl World {
             issue(Next::Anew, None, &names, &Lifetimes::default(), Timestamp::now()).expect("a certificate");
         let shown = ServingCertificate::none();
         shown.install(made.certificate.as_bytes(), made.key.as_bytes()).expect("installed");
-        let router = federation_router(Stamper::new(client.clone()));
+        let router = federation_router(Stamper::new(client.clone(), Metrics::default()));
         tasks.spawn(async move { serve_tls(listener, router, shown, told).await.expect("served") });
         let bundle = STANDARD.encode(made.authorities);
         let config = json!({"url": format!("https://127.0.0.1:{port}{WORKS}"), "caBundle": bundle});
@@ -59,7 +60,7 @@ impl World {
             &client,
             &json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": "lockstep-federation"}, "webhooks": [webhook(&config)],
+                "metadata": {"name": "lockstep-federation"}, "webhooks": webhooks(&config),
             }),
         )
         .await;
@@ -91,7 +92,7 @@ impl World {
 
 fn setting(federation: &Federation) -> Setting {
     let (client, clock) = (federation.client(), Clock::default());
-    Setting { client, instance: None, sure: Arc::new(|| true), clock }
+    Setting { client, instance: None, sure: Arc::new(|| true), clock, metrics: Metrics::default() }
 }
 
 async fn apply(client: &kube::Client, object: &Value) {

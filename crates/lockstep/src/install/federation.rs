@@ -1,7 +1,7 @@
 //! What stands on Karmada's API server when rollouts over several clusters are looked after.
 
 use lockstep_api::federation::definition;
-use lockstep_operator::federation::webhook;
+use lockstep_operator::federation::webhooks;
 use lockstep_operator::operator::FEDERATION;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ impl Federation {
         let url = format!("{}{}", self.url.trim_end_matches('/'), lockstep_operator::admission::WORKS);
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": FEDERATION}, "webhooks": [webhook(&json!({"url": url}))],
+            "metadata": {"name": FEDERATION}, "webhooks": webhooks(&json!({"url": url})),
         })
     }
 }
@@ -106,9 +106,10 @@ mod tests {
         let last = &objects[objects.len() - 1];
         assert_eq!(last["kind"], "MutatingWebhookConfiguration");
         assert!(last["metadata"]["name"].as_str() < Some("mutating-config"));
-        let hook = &last["webhooks"][0];
-        assert_eq!(hook["clientConfig"]["url"], "https://lockstep:9443/federation/works");
-        assert_eq!(hook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
-        assert_eq!((&hook["sideEffects"], &hook["failurePolicy"]), (&json!("None"), &json!("Fail")));
+        for (hook, when_silent) in [(&last["webhooks"][0], "Fail"), (&last["webhooks"][1], "Ignore")] {
+            assert_eq!(hook["clientConfig"]["url"], "https://lockstep:9443/federation/works");
+            assert_eq!(hook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
+            assert_eq!((&hook["sideEffects"], &hook["failurePolicy"]), (&json!("None"), &json!(when_silent)));
+        }
     }
 }

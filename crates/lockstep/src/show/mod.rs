@@ -12,6 +12,7 @@ pub mod pod_state;
 pub mod progress;
 pub mod revision_diff;
 pub mod set_list;
+pub mod spread;
 pub mod summary;
 pub mod svg;
 pub mod title;

@@ -7,15 +7,22 @@ use lockstep_core::verbs;
 use serde_json::json;
 
 use super::answer::give;
-use super::args::SetArgs;
+use super::args::{SetArgs, Subject, SubjectArgs};
 use super::home::Home;
 use super::memory;
+use super::spread;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Runs the command.
-pub async fn run(args: &SetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    act(&Home::open(&args.cluster).await?, args, screen).await
+pub async fn run(args: &SubjectArgs, screen: &mut Screen<'_>) -> Result<Exit> {
+    match &args.subject {
+        Subject::Spread(workload) => spread::abort(args, workload, screen).await,
+        Subject::Set(name) => {
+            let set = SetArgs { name: name.clone(), cluster: args.cluster.clone(), output: args.output };
+            act(&Home::open(&args.cluster).await?, &set, screen).await
+        }
+    }
 }
 
 /// Aborts where the set lives.

@@ -21,13 +21,14 @@ pub enum Live {
     #[command(after_help = WHY_HELP)]
     Why(WhyArgs),
     /// Let nothing move forward; lost pods still come back as they were.
-    Pause(SetArgs),
+    Pause(SubjectArgs),
     /// Let a paused set go on.
-    Resume(SetArgs),
+    Resume(SubjectArgs),
     /// Let the pauses pass that hold a rollout now.
     Promote(PromoteArgs),
-    /// Send a rollout back to the last revision that stood complete. The spec stays as it is.
-    Abort(SetArgs),
+    /// Send a rollout back to the last revision that stood complete. The spec of a set stays as it is; a workload that
+    /// is spread over clusters has the template put back.
+    Abort(SubjectArgs),
     /// Clear a stall and the back-off of restarts, and try on.
     Retry(SetArgs),
     /// Put the templates of an earlier revision back into the spec.
@@ -113,12 +114,50 @@ pub struct SetArgs {
     pub output: Form,
 }
 
+/// A set in one cluster or a workload that is spread over several, and the form of the answer.
+#[derive(Debug, Args)]
+pub struct SubjectArgs {
+    /// The set: `llama` or `lss/llama`. On Karmada's API server also `deployment/web` or `cloneset/web`, whatever has a
+    /// rollout over clusters, or `froll/NAME`.
+    #[arg(value_name = "NAME", value_parser = subject)]
+    pub subject: Subject,
+    /// Where it is.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Form,
+}
+
+/// What a command is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A set, by its name.
+    Set(String),
+    /// A workload that is spread over clusters.
+    Spread(Workload),
+}
+
+/// A workload that is spread over clusters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workload {
+    /// By its resource template.
+    Template {
+        /// Its kind.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// By its rollout.
+    Rollout(String),
+}
+
 /// `lockstep status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Which set.
     #[command(flatten)]
-    pub set: SetArgs,
+    pub subject: SubjectArgs,
     /// Wait for the end and say what happens on the way. This is the default.
     #[arg(short, long, conflicts_with = "no_wait")]
     pub watch: bool,
@@ -186,7 +225,7 @@ pub struct DrainArgs {
 pub struct WhyArgs {
     /// Which set.
     #[command(flatten)]
-    pub set: SetArgs,
+    pub subject: SubjectArgs,
     /// Write what the engine sees to FILE, and the set beside it, for `lockstep plan --snapshot`.
     #[arg(long, value_name = "FILE")]
     pub dump: Option<PathBuf>,
@@ -241,6 +280,37 @@ pub fn set_name(text: &str) -> Result<String, String> {
         Some((kind, _)) => return Err(format!("{kind:?} is no LockstepSet; say lss/NAME or NAME")),
     };
     if name.is_empty() { Err("a name is missing".to_owned()) } else { Ok(name.to_owned()) }
+}
+
+/// The words for kinds that may be spread over clusters, besides those of a set.
+const SPREAD: [(&str, &[&str]); 4] = [
+    ("Deployment", &["deploy", "deployment", "deployments", "deployment.apps", "deployments.apps"]),
+    ("StatefulSet", &["sts", "statefulset", "statefulsets", "statefulset.apps", "statefulsets.apps"]),
+    ("CloneSet", &["clone", "cloneset", "clonesets", "cloneset.apps.kruise.io", "clonesets.apps.kruise.io"]),
+    (
+        "LeaderWorkerSet",
+        &[
+            "lws",
+            "leaderworkerset",
+            "leaderworkersets",
+            "leaderworkerset.leaderworkerset.x-k8s.io",
+            "leaderworkersets.leaderworkerset.x-k8s.io",
+        ],
+    ),
+];
+
+/// A set, or a workload that is spread over clusters.
+fn subject(text: &str) -> Result<Subject, String> {
+    const ROLLOUTS: [&str; 4] =
+        ["froll", "federatedrollout", "federatedrollouts", "federatedrollout.lockstep.dev"];
+    let Some((word, name)) = text.split_once('/') else { return set_name(text).map(Subject::Set) };
+    let spread = SPREAD.iter().find(|(_, words)| words.contains(&word));
+    match spread {
+        _ if name.is_empty() => Err("a name is missing".to_owned()),
+        Some((kind, _)) => Ok(Subject::Spread(Workload::Template { kind, name: name.to_owned() })),
+        None if ROLLOUTS.contains(&word) => Ok(Subject::Spread(Workload::Rollout(name.to_owned()))),
+        None => set_name(text).map(Subject::Set),
+    }
 }
 
 /// Whether objects of a kind become sets, which have their names: `modelserving`, `podcliquesets.grove.io`.
@@ -303,6 +373,16 @@ mod tests {
         }
         assert!(set_name("deploy/llama").is_err_and(|error| error.contains("\"deploy\"")));
         assert!(set_name("lss/").is_err());
+    }
+
+    #[test]
+    fn workloads_that_are_spread() {
+        let template = |kind| Ok(Subject::Spread(Workload::Template { kind, name: "web".to_owned() }));
+        assert_eq!(subject("deploy/web"), template("Deployment"));
+        assert_eq!(subject("clonesets.apps.kruise.io/web"), template("CloneSet"));
+        assert_eq!(subject("froll/w"), Ok(Subject::Spread(Workload::Rollout("w".to_owned()))));
+        assert_eq!(subject("lss/llama"), Ok(Subject::Set("llama".to_owned())));
+        assert!(subject("deploy/").is_err() && subject("job/web").is_err());
     }
 
     #[test]

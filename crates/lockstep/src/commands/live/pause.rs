@@ -5,14 +5,21 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::answer::give;
-use super::args::SetArgs;
+use super::args::{SetArgs, Subject, SubjectArgs};
 use super::home::{FIELD_MANAGER, Home};
+use super::spread;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Runs either command.
-pub async fn run(args: &SetArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
-    act(&Home::open(&args.cluster).await?, args, paused, screen).await
+pub async fn run(args: &SubjectArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
+    match &args.subject {
+        Subject::Spread(workload) => spread::pause(args, workload, paused, screen).await,
+        Subject::Set(name) => {
+            let set = SetArgs { name: name.clone(), cluster: args.cluster.clone(), output: args.output };
+            act(&Home::open(&args.cluster).await?, &set, paused, screen).await
+        }
+    }
 }
 
 /// Pauses or resumes where the set lives.

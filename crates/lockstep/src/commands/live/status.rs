@@ -9,8 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{give, give_next};
-use super::args::StatusArgs;
+use super::args::{StatusArgs, Subject};
 use super::home::{Home, plain};
+use super::spread;
 use crate::exit::Exit;
 use crate::input::live_set::{LiveSet, now};
 use crate::screen::Screen;
@@ -28,21 +29,25 @@ struct Told {
 
 /// Runs the command.
 pub async fn run(args: &StatusArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.set.cluster).await?;
-    let set = home.set(&args.set.name).await?;
+    let name = match &args.subject.subject {
+        Subject::Set(name) => name,
+        Subject::Spread(workload) => return spread::status(args, workload, screen).await,
+    };
+    let home = Home::open(&args.subject.cluster).await?;
+    let set = home.set(name).await?;
     if args.no_wait {
         let line = progress::line(&set, now());
-        give(screen, args.set.output, &told(&set)?, || line + "\n")?;
+        give(screen, args.subject.output, &told(&set)?, || line + "\n")?;
         return Ok(progress::ended(&set, now()).map_or(Exit::Fine, Exit::from));
     }
-    let waiting = wait(&home, args, screen);
+    let waiting = wait(&home, name, args, screen);
     match args.timeout {
         None => Ok(waiting.await?.into()),
         Some(limit) => match tokio::time::timeout(Duration::from_millis(limit.0), waiting).await {
             Ok(ended) => Ok(ended?.into()),
             Err(_) => {
                 let word = screen.paint_err.bad("error");
-                writeln!(screen.err, "{word}: {} is not at its end after {limit}", args.set.name)?;
+                writeln!(screen.err, "{word}: {name} is not at its end after {limit}")?;
                 Ok(Exit::TimedOut)
             }
         },
@@ -50,8 +55,7 @@ pub async fn run(args: &StatusArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 }
 
 /// Says what happens until it is at its end.
-async fn wait(home: &Home, args: &StatusArgs, screen: &mut Screen<'_>) -> Result<Ended> {
-    let name = &args.set.name;
+async fn wait(home: &Home, name: &str, args: &StatusArgs, screen: &mut Screen<'_>) -> Result<Ended> {
     let changes = watcher::watch_object(home.sets(), name).default_backoff();
     pin_mut!(changes);
     let mut said = String::new();
@@ -68,7 +72,7 @@ async fn wait(home: &Home, args: &StatusArgs, screen: &mut Screen<'_>) -> Result
         let line = progress::line(&set, now());
         if line != said {
             said.clone_from(&line);
-            give_next(screen, args.set.output, &told(&set)?, || line)?;
+            give_next(screen, args.subject.output, &told(&set)?, || line)?;
         }
         if let Some(ended) = progress::ended(&set, now()) {
             return Ok(ended);

@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::answer::{give, yaml};
-use super::args::WhyArgs;
+use super::args::{Subject, WhyArgs};
 use super::home::Home;
 use super::observed::Observed;
+use super::spread;
 use crate::exit::Exit;
 use crate::input::live_set::now;
 use crate::screen::Screen;
@@ -16,8 +17,11 @@ use crate::show::why::explain;
 
 /// Runs the command.
 pub async fn run(args: &WhyArgs, screen: &mut Screen<'_>) -> Result<Exit> {
-    let home = Home::open(&args.set.cluster).await?;
-    let name = &args.set.name;
+    let name = match &args.subject.subject {
+        Subject::Set(name) => name,
+        Subject::Spread(workload) => return spread::why(args, workload, screen).await,
+    };
+    let home = Home::open(&args.subject.cluster).await?;
     let set = home.set(name).await?;
     // A spec that cannot be read has no defaults to show; what the operator says of it stands nevertheless.
     let spec = match set.parse(&home.scales(name).await?) {
@@ -25,7 +29,7 @@ pub async fn run(args: &WhyArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         Err(_) => Value::Null,
     };
     let why = explain(&set, &spec, now());
-    give(screen, args.set.output, &why, || why.text())?;
+    give(screen, args.subject.output, &why, || why.text())?;
     if let Some(file) = &args.dump {
         let beside = dump(&Observed::look(&home, name).await?, file)?;
         let (set, state) = (beside.display(), file.display());
