@@ -52,7 +52,7 @@ mod tests {
         let binding = json!({"spec": {"replicas": 10, "clusters": [
             {"name": "cluster-1", "replicas": 4}, {"name": "cluster-2", "replicas": 6},
         ]}});
-        let kind = interpret::of(&[], &template).unwrap();
+        let kind = interpret::of(&template).unwrap();
         let wish = wish(kind, &template, &binding, SplitMode::Sequential);
         let told: Vec<_> = wish.clusters.iter().map(|it| (it.cluster.as_str(), it.replicas)).collect();
         assert_eq!(told, [("cluster-1", 4), ("cluster-2", 6)]);

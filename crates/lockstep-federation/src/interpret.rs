@@ -12,7 +12,7 @@ use crate::path::Path;
 
 mod kinds;
 
-pub use kinds::{built_in, of};
+pub use kinds::{Kinds, built_in, of};
 
 /// What the proposal of the rollout interpreter asks of a kind.
 pub trait Interpreter {
@@ -37,6 +37,9 @@ pub struct Interpretation {
     pub api_version: String,
     /// The kind.
     pub kind: String,
+    /// What its objects are called in addresses. Default: the kind in small letters, in the plural.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plural: Option<String>,
     /// The kind whose rules it follows.
     pub like: Kind,
     /// What its pods are made from.

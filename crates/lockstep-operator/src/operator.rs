@@ -20,6 +20,7 @@ use crate::federation::{self, Stamper};
 use crate::metrics::Metrics;
 use crate::report::Herald;
 use crate::serve::{Readiness, ServingCertificate, Shutdown, health, serve_plain, serve_tls};
+use lockstep_federation::interpret::Kinds;
 
 /// How an operator is set up.
 #[derive(Debug, Clone, Default)]
@@ -38,8 +39,8 @@ pub struct OperatorOptions {
     pub dialects: Dialects,
     /// Whether unavailable budgets are looked after, where their definition is ours.
     pub budgets: bool,
-    /// Look after rollouts over several clusters on Karmada's API server, and after nothing else.
-    pub federation: bool,
+    /// Look after rollouts of these kinds over several clusters on Karmada's API server, and after nothing else.
+    pub federation: Option<Kinds>,
     /// What time it is.
     pub clock: Clock,
 }
@@ -108,7 +109,7 @@ pub async fn run(
     let mut servers = JoinSet::new();
     let mut followers = JoinSet::new();
     let (authorities, trusted) = watch::channel(None);
-    let budgets = (options.budgets && !options.federation).then(|| {
+    let budgets = (options.budgets && options.federation.is_none()).then(|| {
         let (namespace, clock) = (options.namespace.clone(), options.clock.clone());
         Budgets::new(client.clone(), namespace, metrics.clone(), clock)
     });
@@ -120,10 +121,12 @@ pub async fn run(
         Some(webhook) => {
             let shown = ServingCertificate::none();
             let known = (client.clone(), options.dialects.clone());
-            let router = if options.federation {
-                admission::federation_router(Stamper::new(client.clone(), metrics.clone()))
-            } else {
-                admission::router(metrics.clone(), webhook.limits, Some(known), budgets.as_ref())
+            let router = match &options.federation {
+                Some(kinds) => {
+                    let stamper = Stamper::new(client.clone(), metrics.clone(), kinds.clone());
+                    admission::federation_router(stamper)
+                }
+                None => admission::router(metrics.clone(), webhook.limits, Some(known), budgets.as_ref()),
             };
             serve_admission(webhook.address, router, &shown, &shutdown, &mut servers).await?;
             follow(&client, (webhook, &options.clock), shown, &readiness, authorities, &mut followers);
@@ -236,10 +239,9 @@ impl Duties<'_> {
     /// One term, for as long as we are sure.
     async fn term(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let _term = Term::begin(self.metrics, self.readiness);
-        if self.options.federation {
-            self.federate(sure).await;
-        } else {
-            self.look_after_sets(sure).await;
+        match &self.options.federation {
+            Some(kinds) => self.federate(kinds.clone(), sure).await,
+            None => self.look_after_sets(sure).await,
         }
     }
 
@@ -249,7 +251,7 @@ impl Duties<'_> {
         webhook.is_some_and(|webhook| matches!(webhook.certificates, Certificates::Own { .. }))
     }
 
-    async fn federate(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
+    async fn federate(&self, kinds: Kinds, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
         let instance = Some(self.options.identity.clone()).filter(|identity| !identity.is_empty());
         let (client, clock) = (self.client.clone(), self.options.clock.clone());
         let metrics = self.metrics.clone();
@@ -259,7 +261,10 @@ impl Duties<'_> {
             }
         };
         self.readiness.caches(true);
-        tokio::join!(federation::run(federation::Setting { client, instance, sure, clock, metrics }), trust);
+        tokio::join!(
+            federation::run(federation::Setting { client, instance, sure, clock, metrics, kinds }),
+            trust
+        );
     }
 
     async fn look_after_sets(&self, sure: Arc<dyn Fn() -> bool + Send + Sync>) {

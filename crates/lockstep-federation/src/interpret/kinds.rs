@@ -1,6 +1,6 @@
 //! The kinds that are known without being told.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use lockstep_core::align::Kind;
 use serde_json::Value;
@@ -16,15 +16,44 @@ pub fn built_in() -> &'static [Interpretation] {
     &*BUILT_IN
 }
 
-/// How an object is read, if its kind is known: by what was given, then by what is built in.
-pub fn of<'a>(given: &'a [Interpretation], object: &Value) -> Option<&'a Interpretation> {
-    given.iter().chain(built_in()).find(|it| it.is_of(object))
+/// How an object is read, if its kind is known without being told.
+pub fn of(object: &Value) -> Option<&'static Interpretation> {
+    built_in().iter().find(|it| it.is_of(object))
+}
+
+/// All kinds that are known: those that were given, then those that are built in.
+#[derive(Debug, Clone)]
+pub struct Kinds(Arc<[Interpretation]>);
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::with(Vec::new())
+    }
+}
+
+impl Kinds {
+    /// With these besides those that are built in. One that is given counts before one that is built in.
+    pub fn with(mut given: Vec<Interpretation>) -> Self {
+        given.extend(built_in().iter().cloned());
+        Self(given.into())
+    }
+
+    /// How an object is read, if its kind is known.
+    pub fn of(&self, object: &Value) -> Option<&Interpretation> {
+        self.iter().find(|it| it.is_of(object))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Interpretation> {
+        self.0.iter()
+    }
 }
 
 fn deployment() -> Interpretation {
     Interpretation {
         api_version: "apps/v1".to_owned(),
         kind: "Deployment".to_owned(),
+        plural: None,
         like: Kind::Deployment,
         template: vec![Path::known("spec.template")],
         replicas: Path::known("spec.replicas"),

@@ -44,7 +44,7 @@ fn rows() -> Vec<(Value, RollingStrategy)> {
 #[test]
 fn a_strategy_is_read_where_it_is_written() {
     for (object, strategy) in rows() {
-        let kind = of(&[], &object).unwrap();
+        let kind = of(&object).unwrap();
         assert_eq!(kind.rolling_strategy(&object), strategy, "{}", kind.kind);
         let mut bare = json!({"apiVersion": object["apiVersion"], "kind": object["kind"]});
         kind.revise_rolling_strategy(&mut bare, &strategy);
@@ -55,7 +55,7 @@ fn a_strategy_is_read_where_it_is_written() {
 #[test]
 fn what_a_strategy_does_not_say_stays() {
     let (mut object, _) = rows().remove(2);
-    let kind = of(&[], &object).unwrap();
+    let kind = of(&object).unwrap();
     let said = RollingStrategy { max_unavailable: Some(Int(0)), ..RollingStrategy::default() };
     kind.revise_rolling_strategy(&mut object, &said);
     assert_eq!(
@@ -70,7 +70,7 @@ fn a_template_is_what_its_pods_are_made_from() {
         json!({"apiVersion": "apps/v1", "kind": "Deployment",
                "spec": {"replicas": replicas, "template": {"spec": {"image": image}}}})
     };
-    let kind = of(&[], &object(1, "a")).unwrap();
+    let kind = of(&object(1, "a")).unwrap();
     assert_eq!(kind.template_hash(&object(1, "a")), kind.template_hash(&object(9, "a")));
     assert_ne!(kind.template_hash(&object(1, "a")), kind.template_hash(&object(1, "b")));
     let mut other = object(9, "b");
@@ -81,7 +81,7 @@ fn a_template_is_what_its_pods_are_made_from() {
 #[test]
 fn a_status_is_counted_also_as_lua_writes_numbers() {
     let object = json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"});
-    let kind = of(&[], &object).unwrap();
+    let kind = of(&object).unwrap();
     let status = kind.rolling_status(&json!({
         "replicas": 3.0, "readyReplicas": 2, "updatedReplicas": 1, "observedGeneration": 4, "generation": 4,
     }));
@@ -102,8 +102,8 @@ fn another_kind_is_a_table() {
     let fleet: Interpretation = serde_json::from_value(table).unwrap();
     let object = json!({"apiVersion": "example.com/v1", "kind": "Fleet",
                         "spec": {"size": 4, "pod": {}, "roll": {"down": "25%"}}});
-    let given = [fleet];
-    let kind = of(&given, &object).unwrap();
+    let kinds = Kinds::with(vec![fleet]);
+    let kind = kinds.of(&object).unwrap();
     assert_eq!(
         (kind.replicas(&object), kind.rolling_strategy(&object).max_unavailable),
         (4, Some(Percent(25)))

@@ -13,7 +13,7 @@ use lockstep_api::federation::{
     ResourceRef,
 };
 use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, Wish};
-use lockstep_federation::interpret::Interpretation;
+use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::stamp::{Page, Stored, stamp};
 use lockstep_federation::work::Work;
 use lockstep_federation::{binding, outlook, pace, policy};
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::book::{Book, Case};
 use super::settled::Settler;
-use super::{FederationError, Key, MANAGER, kind_of, namespaced, resource_of, review, rollouts, works};
+use super::{FederationError, Key, MANAGER, namespaced, resource_of, review, rollouts, works};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::{Herald, Note, conditions};
@@ -41,6 +41,7 @@ pub(super) struct Aligner {
     pub sure: Arc<dyn Fn() -> bool + Send + Sync>,
     pub clock: Clock,
     pub metrics: Metrics,
+    pub kinds: Kinds,
 }
 
 impl Aligner {
@@ -97,7 +98,8 @@ impl Aligner {
             return Ok(());
         };
         let leaving = !case.binding["metadata"]["deletionTimestamp"].is_null();
-        let Some(kind) = kind_of(&case.binding).filter(|_| !leaving) else { return Ok(()) };
+        let of = &case.binding["spec"]["resource"];
+        let Some(kind) = self.kinds.of(of).filter(|_| !leaving) else { return Ok(()) };
         let Some(template) = self.template(kind, &case.binding).await? else { return Ok(()) };
         let asked = policy::of(&template, kind, &case.policies).filter(|_| kind.rolls(&template));
         let Some(policy) = asked else { return self.release(key, &case, kind, &template).await };

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use lockstep_federation::customization;
-use lockstep_federation::interpret;
+use lockstep_federation::interpret::Kinds;
 use lockstep_feed::{InitialList, Source, feed};
 use serde_json::Value;
 
@@ -15,28 +15,33 @@ use super::{MANAGER, karmada};
 use crate::report::{Herald, Note};
 
 /// Keeps them for ever. Somebody else's for the same kind is left alone, and told of: Karmada asks only one of them.
-pub(super) async fn keep(client: Client, herald: Arc<Herald>, sure: Arc<dyn Fn() -> bool + Send + Sync>) {
+pub(super) async fn keep(
+    client: Client,
+    herald: Arc<Herald>,
+    sure: Arc<dyn Fn() -> bool + Send + Sync>,
+    kinds: &Kinds,
+) {
     let resource = karmada("config.karmada.io", "v1alpha1", "ResourceInterpreterCustomization");
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    apply(&api, &sure).await;
+    apply(&api, &sure, kinds).await;
     let mut events = std::pin::pin!(feed(Source::new(api.clone(), InitialList::Paged)));
     while let Some(event) = events.next().await {
         use kube::runtime::watcher::Event;
         match event {
             Event::InitApply(object) | Event::Apply(object) => {
                 let other = serde_json::to_value(object).unwrap_or_default();
-                warn_of(&other, &herald).await;
-                apply(&api, &sure).await;
+                warn_of(&other, &herald, kinds).await;
+                apply(&api, &sure, kinds).await;
             }
-            Event::Delete(_) | Event::InitDone => apply(&api, &sure).await,
+            Event::Delete(_) | Event::InitDone => apply(&api, &sure, kinds).await,
             Event::Init => {}
         }
     }
 }
 
 /// What stands as it should is not changed by this, and tells nobody.
-async fn apply(api: &Api<DynamicObject>, sure: &Arc<dyn Fn() -> bool + Send + Sync>) {
-    for kind in interpret::built_in() {
+async fn apply(api: &Api<DynamicObject>, sure: &Arc<dyn Fn() -> bool + Send + Sync>, kinds: &Kinds) {
+    for kind in kinds.iter() {
         if !sure() {
             return;
         }
@@ -48,9 +53,8 @@ async fn apply(api: &Api<DynamicObject>, sure: &Arc<dyn Fn() -> bool + Send + Sy
     }
 }
 
-async fn warn_of(other: &Value, herald: &Herald) {
-    let Some(kind) = interpret::built_in().iter().find(|kind| customization::is_in_the_way(kind, other))
-    else {
+async fn warn_of(other: &Value, herald: &Herald, kinds: &Kinds) {
+    let Some(kind) = kinds.iter().find(|kind| customization::is_in_the_way(kind, other)) else {
         return;
     };
     let name = other["metadata"]["name"].as_str().unwrap_or_default();

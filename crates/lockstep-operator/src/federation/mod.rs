@@ -18,8 +18,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
-use lockstep_federation::interpret::{self, Interpretation};
-use serde_json::Value;
+use lockstep_federation::interpret::{Interpretation, Kinds};
 
 pub use self::review::{Stamper, webhooks};
 use crate::clock::Clock;
@@ -55,6 +54,8 @@ pub struct Setting {
     pub clock: Clock,
     /// What is measured.
     pub metrics: Metrics,
+    /// The kinds that are looked after.
+    pub kinds: Kinds,
 }
 
 /// A federation cannot be looked after.
@@ -109,10 +110,11 @@ pub async fn run(setting: Setting) {
         sure: Arc::clone(&setting.sure),
         clock: setting.clock.clone(),
         metrics: setting.metrics,
+        kinds: setting.kinds.clone(),
     });
     tokio::join!(
-        watches::run(setting.client.clone(), book),
-        customizations::keep(setting.client.clone(), herald, setting.sure),
+        watches::run(setting.client.clone(), book, &setting.kinds),
+        customizations::keep(setting.client.clone(), herald, setting.sure, &setting.kinds),
         aligner.run(),
     );
 }
@@ -137,14 +139,13 @@ fn policies() -> ApiResource {
 }
 
 /// The kind of a workload.
-fn resource_of(kind: &Interpretation) -> ApiResource {
+pub fn resource_of(kind: &Interpretation) -> ApiResource {
     let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind.kind))
-}
-
-/// How the workload of a binding is read.
-fn kind_of(binding: &Value) -> Option<&'static Interpretation> {
-    interpret::of(&[], &binding["spec"]["resource"])
+    let of = GroupVersionKind::gvk(group, version, &kind.kind);
+    match &kind.plural {
+        Some(plural) => ApiResource::from_gvk_with_plural(&of, plural),
+        None => ApiResource::from_gvk(&of),
+    }
 }
 
 fn namespaced(client: &Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {

@@ -6,7 +6,7 @@ use kube::Client;
 use kube::api::{DynamicObject, ListParams};
 use lockstep_api::federation::{FederatedRollout, FederationPolicy};
 use lockstep_core::align;
-use lockstep_federation::interpret::{self, Interpretation};
+use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::policy;
 use lockstep_federation::stamp::{Next, Page, Stamped, Stored, stamp};
 use lockstep_federation::work::Work;
@@ -45,12 +45,13 @@ struct Asked {
 pub struct Stamper {
     client: Client,
     metrics: Metrics,
+    kinds: Kinds,
 }
 
 impl Stamper {
     /// One who reads ledgers through this client.
-    pub fn new(client: Client, metrics: Metrics) -> Self {
-        Self { client, metrics }
+    pub fn new(client: Client, metrics: Metrics, kinds: Kinds) -> Self {
+        Self { client, metrics, kinds }
     }
 
     /// Answers a review in JSON, or says what is wrong with it.
@@ -89,7 +90,7 @@ impl Stamper {
         else {
             return Ok(None);
         };
-        let Some(kind) = interpret::of(&[], manifest).filter(|_| !work.is_going()) else { return Ok(None) };
+        let Some(kind) = self.kinds.of(manifest).filter(|_| !work.is_going()) else { return Ok(None) };
         // The ledger is read anew each time: what was granted since must not be taken back.
         let rollout = namespaced(&self.client, namespace, &rollouts()).get_opt(name).await;
         let rollout =
@@ -168,8 +169,8 @@ fn patch(work: &Value, stamped: &Stamped) -> Value {
 /// The webhooks on Karmada's API server: both stamp. They sort before Karmada's own, see only Works of the kinds in
 /// question, and no deletions. What asks to be aligned, or has a lease, waits while nobody answers; of the rest nobody
 /// knows before we are asked whether a policy is about it, and that does not wait for us.
-pub fn webhooks(client_config: &Value) -> [Value; 2] {
-    let kinds: Vec<String> = interpret::built_in().iter().map(|kind| format!("'{}'", kind.kind)).collect();
+pub fn webhooks(client_config: &Value, kinds: &Kinds) -> [Value; 2] {
+    let kinds: Vec<String> = kinds.iter().map(|kind| format!("'{}'", kind.kind)).collect();
     let condition = format!(
         "!has(object.metadata.deletionTimestamp) && object.spec.workload.manifests.size() == 1 && \
          object.spec.workload.manifests[0].kind in [{}]",

@@ -7,7 +7,7 @@ use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::{Config, Event};
 use kube::{Client, ResourceExt};
 use lockstep_api::federation::{FederatedRollout, FederationPolicy};
-use lockstep_federation::interpret;
+use lockstep_federation::interpret::Kinds;
 use lockstep_federation::work::{PERMANENT_ID, Work};
 use lockstep_feed::{InitialList, Source, feed};
 use serde_json::Value;
@@ -16,8 +16,8 @@ use super::book::Book;
 use super::{Key, karmada, policies, resource_of, rollouts, works};
 
 /// Watches for ever.
-pub(super) async fn run(client: Client, book: Arc<Book>) {
-    let templates = interpret::built_in().iter().map(|kind| {
+pub(super) async fn run(client: Client, book: Arc<Book>, kinds: &Kinds) {
+    let templates = kinds.iter().map(|kind| {
         let resource = resource_of(kind);
         watch_templates(Api::all_with(client.clone(), &resource), Arc::clone(&book), kind.kind.clone())
     });

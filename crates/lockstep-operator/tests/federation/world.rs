@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use lockstep_api::federation::definition;
+use lockstep_federation::interpret::Kinds;
 use lockstep_operator::admission::{WORKS, federation_router};
 use lockstep_operator::certificates::Lifetimes;
 use lockstep_operator::certificates::issue::issue;
@@ -52,7 +53,7 @@ impl World {
             issue(Next::Anew, None, &names, &Lifetimes::default(), Timestamp::now()).expect("a certificate");
         let shown = ServingCertificate::none();
         shown.install(made.certificate.as_bytes(), made.key.as_bytes()).expect("installed");
-        let router = federation_router(Stamper::new(client.clone(), Metrics::default()));
+        let router = federation_router(Stamper::new(client.clone(), Metrics::default(), Kinds::default()));
         tasks.spawn(async move { serve_tls(listener, router, shown, told).await.expect("served") });
         let bundle = STANDARD.encode(made.authorities);
         let config = json!({"url": format!("https://127.0.0.1:{port}{WORKS}"), "caBundle": bundle});
@@ -60,7 +61,7 @@ impl World {
             &client,
             &json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": "lockstep-federation"}, "webhooks": webhooks(&config),
+                "metadata": {"name": "lockstep-federation"}, "webhooks": webhooks(&config, &Kinds::default()),
             }),
         )
         .await;
@@ -92,7 +93,14 @@ impl World {
 
 fn setting(federation: &Federation) -> Setting {
     let (client, clock) = (federation.client(), Clock::default());
-    Setting { client, instance: None, sure: Arc::new(|| true), clock, metrics: Metrics::default() }
+    Setting {
+        client,
+        instance: None,
+        sure: Arc::new(|| true),
+        clock,
+        metrics: Metrics::default(),
+        kinds: Kinds::default(),
+    }
 }
 
 async fn apply(client: &kube::Client, object: &Value) {

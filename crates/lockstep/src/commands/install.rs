@@ -1,6 +1,7 @@
 //! `lockstep install`: the operator into a cluster, or the newer one over the older.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,6 +16,7 @@ use super::uninstall::remove;
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
 use crate::input::dialects::{DialectName, chosen, dialect};
+use crate::input::kinds;
 use crate::input::objects::{api, plainly};
 use crate::install::federation::Federation;
 use crate::install::{FIELD_MANAGER, Installation, NAME, title};
@@ -50,6 +52,9 @@ pub struct InstallArgs {
         default_value = "https://lockstep-federation.lockstep-system.svc:443"
     )]
     pub webhook_url: String,
+    /// Further kinds to roll over several clusters, by where their fields stand.
+    #[arg(long, value_name = "FILE", requires = "karmada")]
+    pub kinds: Option<PathBuf>,
     /// Print what would be applied, as YAML, and change nothing. Talks to nobody.
     #[arg(long)]
     pub dry_run: bool,
@@ -62,7 +67,8 @@ pub struct InstallArgs {
 pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
     if args.karmada {
-        return federate(args, Federation { namespace, url: args.webhook_url.clone() }, screen);
+        let kinds = kinds::read(args.kinds.as_deref())?;
+        return federate(args, Federation { namespace, url: args.webhook_url.clone(), kinds }, screen);
     }
     let dialects = Dialects(chosen(&args.dialects));
     let (image, replicas, budgets) = (args.image.clone(), args.replicas, args.budgets);
@@ -112,8 +118,7 @@ fn federate(args: &InstallArgs, federation: Federation, screen: &mut Screen<'_>)
         }
         writeln!(
             screen.out,
-            "Until `lockstep federation` answers at {}, Works of Deployments, StatefulSets, CloneSets, \
-             LeaderWorkerSets and LockstepSets are refused.",
+            "Until `lockstep federation` answers at {}, Works of what asks to be aligned are refused.",
             federation.url
         )?;
         Ok(Exit::Fine)

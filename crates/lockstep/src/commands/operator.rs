@@ -17,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 use crate::exit::Exit;
 use crate::input::cluster::{ClusterArgs, block_on};
 use crate::input::dialects::{DialectName, chosen, dialect};
+use crate::input::kinds;
 
 /// `lockstep operator`.
 #[derive(Debug, Args)]
@@ -43,6 +44,10 @@ pub struct FederationArgs {
     /// Which control plane of Karmada.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+    /// Further kinds, by where their fields stand: a file as docs/federation.md shows it. `lockstep install --karmada`
+    /// takes the same one.
+    #[arg(long, value_name = "FILE")]
+    pub kinds: Option<PathBuf>,
     /// How it serves.
     #[command(flatten)]
     pub serving: ServingArgs,
@@ -105,7 +110,8 @@ pub fn run(args: &OperatorArgs) -> Result<Exit> {
 
 /// Looks after rollouts over several clusters until it is told to stop.
 pub fn federate(args: &FederationArgs) -> Result<Exit> {
-    let options = OperatorOptions { federation: true, ..args.serving.options("lockstep-federation") };
+    let federation = Some(kinds::read(args.kinds.as_deref())?);
+    let options = OperatorOptions { federation, ..args.serving.options("lockstep-federation") };
     serve(&args.cluster, &args.serving, options)
 }
 

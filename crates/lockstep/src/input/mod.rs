@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod complaint;
 pub mod dialects;
 pub mod fault_profile;
+pub mod kinds;
 pub mod live_set;
 pub mod manifest;
 mod memory;

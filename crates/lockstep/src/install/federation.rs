@@ -1,7 +1,8 @@
 //! What stands on Karmada's API server when rollouts over several clusters are looked after.
 
 use lockstep_api::federation::definition;
-use lockstep_operator::federation::webhooks;
+use lockstep_federation::interpret::Kinds;
+use lockstep_operator::federation::{resource_of, webhooks};
 use lockstep_operator::operator::FEDERATION;
 use serde_json::{Value, json};
 
@@ -15,6 +16,8 @@ pub struct Federation {
     pub namespace: String,
     /// Where Karmada's API server reaches it: `https://host:port`.
     pub url: String,
+    /// The kinds that are looked after.
+    pub kinds: Kinds,
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -31,7 +34,7 @@ impl Federation {
         objects.extend([
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}),
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own}),
-            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": FEDERATION}, "rules": everywhere()}),
+            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": FEDERATION}, "rules": everywhere(&self.kinds)}),
             json!({
                 "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": FEDERATION},
                 "roleRef": role("ClusterRole"), "subjects": subjects,
@@ -51,14 +54,16 @@ impl Federation {
         let url = format!("{}{}", self.url.trim_end_matches('/'), lockstep_operator::admission::WORKS);
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": FEDERATION}, "webhooks": webhooks(&json!({"url": url})),
+            "metadata": {"name": FEDERATION}, "webhooks": webhooks(&json!({"url": url}), &self.kinds),
         })
     }
 }
 
 /// In all namespaces.
-fn everywhere() -> Vec<Value> {
-    vec![
+fn everywhere(kinds: &Kinds) -> Vec<Value> {
+    let templates = kinds.iter().map(resource_of);
+    let templates = templates.map(|it| rule(&it.group, &[it.plural.as_str()], &READ));
+    let ours = [
         rule("work.karmada.io", &["resourcebindings"], &FOLLOW),
         rule("work.karmada.io", &["works"], &and(&READ, &["update"])),
         rule("cluster.karmada.io", &["clusters"], &FOLLOW),
@@ -71,10 +76,7 @@ fn everywhere() -> Vec<Value> {
         ),
         rule("lockstep.dev", &["federatedrollouts"], &and(&READ, &["create", "delete"])),
         rule("lockstep.dev", &["federatedrollouts/status"], &["update"]),
-        rule("lockstep.dev", &["federationpolicies", "lockstepsets"], &READ),
-        rule("apps", &["deployments", "statefulsets"], &READ),
-        rule("apps.kruise.io", &["clonesets"], &READ),
-        rule("leaderworkerset.x-k8s.io", &["leaderworkersets"], &READ),
+        rule("lockstep.dev", &["federationpolicies"], &READ),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
         named(
             "admissionregistration.k8s.io",
@@ -82,7 +84,8 @@ fn everywhere() -> Vec<Value> {
             FEDERATION,
             &and(&READ, &["patch"]),
         ),
-    ]
+    ];
+    ours.into_iter().chain(templates).collect()
 }
 
 /// In its own namespace.
@@ -102,7 +105,7 @@ mod tests {
     #[test]
     fn the_webhook_comes_last_sorts_before_karmadas_and_sees_no_deletion() {
         let url = "https://lockstep:9443/".to_owned();
-        let objects = Federation { namespace: "here".to_owned(), url }.objects();
+        let objects = Federation { namespace: "here".to_owned(), url, kinds: Kinds::default() }.objects();
         let last = &objects[objects.len() - 1];
         assert_eq!(last["kind"], "MutatingWebhookConfiguration");
         assert!(last["metadata"]["name"].as_str() < Some("mutating-config"));

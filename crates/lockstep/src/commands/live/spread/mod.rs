@@ -56,7 +56,7 @@ impl Spread {
     /// How objects of its kind are read.
     fn kind(&self) -> Result<&'static Interpretation> {
         let of = &self.rollout.spec.resource;
-        let known = interpret::of(&[], &json!({"apiVersion": of.api_version, "kind": of.kind}));
+        let known = interpret::of(&json!({"apiVersion": of.api_version, "kind": of.kind}));
         known.with_context(|| format!("{} {} is of no kind that is known here", of.api_version, of.kind))
     }
 
