@@ -27,12 +27,13 @@ impl Document {
         if problems.is_empty() { Ok(Self(node)) } else { Err(problems) }
     }
 
-    /// Reads a file that holds any number of documents, each without keys written twice.
+    /// Reads a file that holds any number of objects, each without keys written twice: a document each, or the items
+    /// of a `kind: List`.
     pub fn all(text: &str) -> Result<Vec<Self>, Vec<Problem>> {
-        let documents = yaml::documents(text).map_err(|problem| vec![problem])?;
+        let objects = yaml::objects(text).map_err(|problem| vec![problem])?;
         let mut problems = Vec::new();
-        documents.iter().for_each(|node| find_twice(node, &Path::root(), &mut problems));
-        if problems.is_empty() { Ok(documents.into_iter().map(Self).collect()) } else { Err(problems) }
+        objects.iter().for_each(|node| find_twice(node, &Path::root(), &mut problems));
+        if problems.is_empty() { Ok(objects.into_iter().map(Self).collect()) } else { Err(problems) }
     }
 
     /// The line of a place that is written as in a message: `spec.roles[1].template`.

@@ -21,9 +21,9 @@ pub struct Parsed {
 }
 
 /// Reads a manifest in YAML or JSON. It holds one LockstepSet; objects of other kinds beside it are passed
-/// over with a warning.
+/// over with a warning. The items of a `kind: List` count as documents.
 pub fn parse(text: &str) -> Result<Parsed, Vec<Problem>> {
-    let documents = yaml::documents(text).map_err(|problem| vec![problem])?;
+    let documents = yaml::objects(text).map_err(|problem| vec![problem])?;
     let (node, warnings) = the_set(&documents)?;
     let mut parsed = parse_node(node)?;
     parsed.warnings.splice(0..0, warnings);

@@ -32,6 +32,9 @@ pub struct LockstepSetStatus {
     pub revision: RevisionStatus,
     /// Per role, over all groups.
     pub roles: Vec<RoleStatus>,
+    /// The groups that are not as they are to be in the end, role by role; the first of them, if they are many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupStatus>,
     /// Which roles' revisions belong to each of the set's revisions that pods carry, for routers.
     pub revisions: BTreeMap<String, BTreeMap<String, String>>,
     /// Where the rollout stands.
@@ -86,6 +89,34 @@ pub struct RoleStatus {
     pub target: u32,
     /// The role's revisions.
     pub revision: RevisionStatus,
+}
+
+/// The counts of one group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GroupStatus {
+    /// The group.
+    pub group: u32,
+    /// Its roles.
+    pub roles: Vec<GroupRoleStatus>,
+}
+
+/// The counts of one role in one group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GroupRoleStatus {
+    /// The role.
+    pub name: String,
+    /// Instances of which every pod has a node.
+    pub scheduled: u32,
+    /// Instances that are ready.
+    pub ready: u32,
+    /// Instances that are available.
+    pub available: u32,
+    /// Instances at the update revision, surge not counted.
+    pub updated: u32,
+    /// Instances that wait for others before they are scheduled.
+    pub gated: u32,
 }
 
 /// Where a rollout stands.

@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use lockstep_core::model::{Role, Rule, Spec};
+use lockstep_core::model::{GangScheduler, Member, Role, Rule, Spec};
 use lockstep_core::names::Uid;
 use lockstep_core::number::IntOrPercent::{self, Int, Percent};
 use lockstep_core::plan::plan;
@@ -170,6 +170,23 @@ fn typical() -> Spec {
     spec
 }
 
+/// Large sets: two roles under a skew, two roles in order, and leaders with eight workers each in gangs.
+fn large(pods: u32) -> [(&'static str, Spec); 3] {
+    let pair = || vec![role("prefill", pods * 2 / 3, "A"), role("decode", pods / 3, "A")];
+    let (mut skewed, mut ordered) = (set(1, pair()), set(1, pair()));
+    skewed.rules = vec![skew("together", &["prefill", "decode"], Percent(5))];
+    let order =
+        [("decode", Int(1)), ("prefill", Int(1)), ("prefill", Percent(100)), ("decode", Percent(100))];
+    ordered.rules = vec![steps("order", &order)];
+    let mut leaders = role("pd", pods / 9, "A");
+    leaders.min_available = Some(Int(1));
+    let member = |name: &str, count| Member { name: name.into(), count, min_available: count };
+    leaders.members = vec![member("leader", 1), member("worker", 8)];
+    let mut gangs = set(1, vec![role("router", 4, "A"), leaders]);
+    gangs.gang.scheduler = GangScheduler::PodGang;
+    [("skew", skewed), ("steps", ordered), ("gangs of nine", gangs)]
+}
+
 fn proofs(c: &mut Criterion) {
     let from = typical();
     let to = at(&from, "B");
@@ -180,6 +197,15 @@ fn proofs(c: &mut Criterion) {
         b.iter(|| prove(black_box(Some(&from)), black_box(&to)))
     });
     group.bench_function("a first start, 3 groups of 8+4+2", |b| b.iter(|| prove(None, black_box(&to))));
+    for pods in [100, 1_000, 2_500, 10_000] {
+        for (name, from) in large(pods) {
+            let to = at(&from, "B");
+            assert_eq!(prove(Some(&from), &to), Proof::Finishes, "{pods} {name}");
+            group.bench_function(format!("an update, {name}, {pods} pods"), |b| {
+                b.iter(|| prove(black_box(Some(&from)), black_box(&to)))
+            });
+        }
+    }
     group.finish();
 }
 

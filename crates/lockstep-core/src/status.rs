@@ -32,6 +32,9 @@ pub struct Status {
     pub revision: Revisions,
     /// Per role, over all groups.
     pub roles: Vec<RoleStatus>,
+    /// The groups that are not as they are to be in the end, role by role; the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupStatus>,
     /// Groups on their way between revisions.
     pub groups_in_update: Vec<u32>,
     /// Per group in update and rule: where it stands.
@@ -69,6 +72,50 @@ pub struct RoleStatus {
     pub target: u32,
     /// Its revisions.
     pub revision: Revisions,
+}
+
+/// The counts of one group, by the roles' positions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupStatus {
+    /// The group.
+    pub group: u32,
+    /// Its roles, in the order of the spec.
+    pub roles: Vec<GroupRoleStatus>,
+}
+
+/// The counts of one role in one group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupRoleStatus {
+    /// Instances of which every pod has a node.
+    pub scheduled: u32,
+    /// Instances that are ready.
+    pub ready: u32,
+    /// Instances that are available, surge included.
+    pub available: u32,
+    /// Instances at the target, surge not counted.
+    pub updated: u32,
+    /// Instances at the target that are ready, surge not counted.
+    #[serde(skip)]
+    updated_ready: u32,
+    /// Instances that a gate of ours holds.
+    pub gated: u32,
+}
+
+impl GroupRoleStatus {
+    fn add(&mut self, other: Self) {
+        let Self { scheduled, ready, available, updated, updated_ready, gated } = other;
+        let sums = [
+            (&mut self.scheduled, scheduled),
+            (&mut self.ready, ready),
+            (&mut self.available, available),
+            (&mut self.updated, updated),
+            (&mut self.updated_ready, updated_ready),
+            (&mut self.gated, gated),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+    }
 }
 
 /// Where one rule stands in one group.
@@ -110,12 +157,13 @@ pub enum Phase {
 
 /// Status stays small for any number of groups.
 const MOST_COORDINATION: usize = 64;
+const MOST_GROUPS: usize = 32;
 
 impl Draft<'_> {
     /// Concludes: the counts, the stable revisions, the best state, the deadline.
     pub(crate) fn conclude(&mut self, seen: &BTreeMap<u32, Seen<'_>>) -> Status {
-        let roles: Vec<RoleStatus> =
-            (0..self.spec.roles.len()).map(|role| self.role_status(role, seen)).collect();
+        let (sums, groups) = self.count_groups(seen);
+        let roles = sums.into_iter().enumerate().map(|(role, sum)| self.role_status(role, sum)).collect();
         let whole = self.remember_stable(seen);
         let finished = self.finished(seen);
         // A promotion ends with the rollout it was given to: the next one to this revision pauses again.
@@ -140,39 +188,76 @@ impl Draft<'_> {
                 update: self.aims.set_target,
             },
             roles,
+            groups,
             groups_in_update: in_update,
             coordination: self.coordination(),
         }
     }
 
-    fn role_status(&self, index: usize, seen: &BTreeMap<u32, Seen<'_>>) -> RoleStatus {
-        let role = &self.spec.roles[index];
-        let compass = self.aims.roles[index].compass;
-        let mut counts = [0_u32; 4];
-        let of_group = |group: &u32, unit: &Unit| *group < self.spec.replicas && unit.ordinal < role.replicas;
-        let units =
-            seen.iter().flat_map(|(group, seen)| seen.roles[index].units.iter().map(move |u| (group, u)));
-        for (group, unit) in units {
-            let (updated, ready) = (unit.updated() && of_group(group, unit), unit.ready);
-            for (count, holds) in counts.iter_mut().zip([ready, unit.available, updated, updated && ready]) {
-                *count = count.saturating_add(u32::from(holds));
+    /// The counts of each role over all groups, and of the groups that are not as they are to be.
+    fn count_groups(&self, seen: &BTreeMap<u32, Seen<'_>>) -> (Vec<GroupRoleStatus>, Vec<GroupStatus>) {
+        let mut sums = vec![GroupRoleStatus::default(); self.spec.roles.len()];
+        let mut groups = Vec::new();
+        for (&group, seen) in seen {
+            let of_role = |index: usize| self.count_role(group, index, &seen.roles[index].units);
+            let roles: Vec<GroupRoleStatus> = (0..sums.len()).map(of_role).collect();
+            sums.iter_mut().zip(&roles).for_each(|(sum, role)| sum.add(*role));
+            let short = |(index, counts): (usize, &GroupRoleStatus)| {
+                let desired = self.spec.roles[index].replicas;
+                let [kept_groups, kept] = self.kept(index);
+                let target = if group < kept_groups { 0 } else { desired.saturating_sub(kept) };
+                counts.available < desired || counts.updated < target
+            };
+            let is_listed = group < self.spec.replicas && groups.len() < MOST_GROUPS;
+            if is_listed && roles.iter().enumerate().any(short) {
+                groups.push(GroupStatus { group, roles });
             }
         }
-        let [ready, available, updated, updated_ready] = counts;
-        let kept_groups = if compass.old.is_some() { self.spec.strategy.kept(self.spec.replicas) } else { 0 };
-        let partition = if compass.old.is_some() { self.limits[index].1 } else { 0 };
+        (sums, groups)
+    }
+
+    fn count_role(&self, group: u32, index: usize, units: &[Unit]) -> GroupRoleStatus {
+        let wished =
+            |unit: &Unit| group < self.spec.replicas && unit.ordinal < self.spec.roles[index].replicas;
+        let mut counts = GroupRoleStatus::default();
+        for unit in units {
+            let updated = unit.updated() && wished(unit);
+            let scheduled = unit.standing == Standing::Present && !unit.unscheduled;
+            counts.add(GroupRoleStatus {
+                scheduled: u32::from(scheduled),
+                ready: u32::from(unit.ready),
+                available: u32::from(unit.available),
+                updated: u32::from(updated),
+                updated_ready: u32::from(updated && unit.ready),
+                gated: u32::from(unit.held),
+            });
+        }
+        counts
+    }
+
+    /// How many groups, and in the others how many instances of a role, a partition keeps old.
+    fn kept(&self, index: usize) -> [u32; 2] {
+        match self.aims.roles[index].compass.old {
+            Some(_) => [self.spec.strategy.kept(self.spec.replicas), self.limits[index].1],
+            None => [0, 0],
+        }
+    }
+
+    fn role_status(&self, index: usize, sum: GroupRoleStatus) -> RoleStatus {
+        let role = &self.spec.roles[index];
+        let [kept_groups, partition] = self.kept(index);
         let open_groups = self.spec.replicas.saturating_sub(kept_groups);
         RoleStatus {
             name: role.name.clone(),
             replicas: role.replicas.saturating_mul(self.spec.replicas),
-            ready,
-            available,
-            updated,
-            updated_ready,
+            ready: sum.ready,
+            available: sum.available,
+            updated: sum.updated,
+            updated_ready: sum.updated_ready,
             target: role.replicas.saturating_sub(partition).saturating_mul(open_groups),
             revision: Revisions {
                 stable: self.memory.roles.get(&role.name).and_then(|r| r.stable),
-                update: compass.target,
+                update: self.aims.roles[index].compass.target,
             },
         }
     }

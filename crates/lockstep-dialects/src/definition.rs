@@ -57,6 +57,12 @@ impl Version {
         if let Some([wished, present, selector]) = self.scale {
             subresources["scale"] = json!({"specReplicasPath": wished, "statusReplicasPath": present, "labelSelectorPath": selector});
         }
+        let mut spec = self.spec.clone();
+        allow_nulls(&mut spec);
+        if let (Some(_), Some(replicas)) = (self.scale, spec.pointer_mut("/properties/replicas")) {
+            // Whoever serves `/scale` wants a number there, or nothing at all.
+            replicas.as_object_mut().map(|schema| schema.remove("nullable"));
+        }
         json!({
             "name": self.name,
             "served": true,
@@ -69,10 +75,31 @@ impl Version {
                     "apiVersion": {"type": "string"},
                     "kind": {"type": "string"},
                     "metadata": {"type": "object"},
-                    "spec": self.spec,
+                    "spec": spec,
                     "status": self.status.clone().unwrap_or(open),
                 },
             }},
         })
+    }
+}
+
+/// What may be missing may as well be null. Clients of the originals write fields so that nobody set, and an API server
+/// takes null only where a schema says so.
+fn allow_nulls(schema: &mut Value) {
+    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, below) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        allow_nulls(below);
+        let Value::Object(below) = below else { continue };
+        if required.iter().any(|it| it == name) {
+            continue;
+        }
+        below.insert("nullable".to_owned(), json!(true));
+        // Null is none of the words, whatever `nullable` says; one level down they are compared with what is not null.
+        if let Some(words) = below.remove("enum") {
+            below.insert("allOf".to_owned(), json!([{"enum": words}]));
+        }
+    }
+    for one in ["items", "additionalProperties"] {
+        schema.get_mut(one).into_iter().for_each(allow_nulls);
     }
 }

@@ -15,11 +15,19 @@ pub struct Original {
     pub domain: &'static str,
     /// Kinds that stand between its objects and their pods.
     pub between: &'static [Kind],
+    /// Volumes that it puts into pods by itself: what is in them is its own affair, and ours in the pods we build.
+    pub volumes: &'static [&'static str],
 }
 
 /// Of an operator that nobody knows.
-pub(crate) const UNKNOWN: Original =
-    Original { name: "the other operator", controllers: &[], choice: None, domain: "", between: &[] };
+pub(crate) const UNKNOWN: Original = Original {
+    name: "the other operator",
+    controllers: &[],
+    choice: None,
+    domain: "",
+    between: &[],
+    volumes: &[],
+};
 
 pub(crate) const KTHENA: Original = Original {
     name: "Kthena",
@@ -27,6 +35,7 @@ pub(crate) const KTHENA: Original = Original {
     choice: Some(("--controllers=", "modelserving")),
     domain: "volcano.sh",
     between: &[],
+    volumes: &[],
 };
 
 pub(crate) const GROVE: Original = Original {
@@ -38,6 +47,7 @@ pub(crate) const GROVE: Original = Original {
         kind("grove.io", &["v1alpha1"], "PodCliqueScalingGroup", "podcliquescalinggroups"),
         kind("grove.io", &["v1alpha1"], "PodClique", "podcliques"),
     ],
+    volumes: &[],
 };
 
 const RBG_VERSIONS: &[&str] = &["v1alpha2", "v1alpha1"];
@@ -58,6 +68,8 @@ pub(crate) const RBG: Original = Original {
         kind("apps", &["v1"], "Deployment", "deployments"),
         kind("apps", &["v1"], "ReplicaSet", "replicasets"),
     ],
+    // In a set each group has a config map of its own there; ours has a file for each group.
+    volumes: &[crate::rbg::CONFIG],
 };
 
 const fn kind(

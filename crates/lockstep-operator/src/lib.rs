@@ -16,6 +16,7 @@ pub mod federation;
 pub mod metrics;
 pub mod observe;
 pub mod operator;
+mod quantity;
 pub mod report;
 pub mod serve;
 pub mod set;

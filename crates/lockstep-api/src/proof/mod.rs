@@ -7,7 +7,7 @@ pub mod conflict;
 pub mod stage;
 
 use lockstep_core::model::Spec;
-use lockstep_core::prove::{Proof, prove};
+use lockstep_core::prove::{Proof, WAVES, hurried, prove};
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::{Scenario, run};
 use lockstep_core::time::Millis;
@@ -79,11 +79,11 @@ fn other_revision(spec: &Spec) -> Spec {
     before
 }
 
-/// Plays it again, to see where it comes to rest.
+/// Plays it again, to see where it comes to rest: the same place, however many move at once.
 fn explain(from: Option<&Spec>, set: &LockstepSet, spec: &Spec) -> Conflict {
-    let to = Spec { paused: false, ..spec.clone() };
+    let to = Spec { paused: false, ..hurried(spec, WAVES) };
     let scenario = Scenario {
-        initial: from.cloned(),
+        initial: from.map(|from| hurried(from, WAVES)),
         changes: vec![(Millis(0), to.clone())],
         most_plans: 100_000,
         ..Scenario::ideal(to.clone(), to)

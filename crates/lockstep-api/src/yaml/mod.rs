@@ -1,5 +1,6 @@
 //! YAML as a tree that remembers its lines and keeps every key, also those written twice.
 
+mod list;
 mod load;
 mod scalar;
 mod write;
@@ -8,6 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::path::{Path, Segment};
 
+pub(crate) use list::objects;
 pub(crate) use load::documents;
 pub(crate) use write::write;
 

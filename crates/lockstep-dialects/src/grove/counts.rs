@@ -1,10 +1,10 @@
 //! How far each part of each replica is.
 //!
-//! A set counts each role over all of its groups. With one group that is the part's own count. With several, what is
-//! missing is missing where the set says that something is under way, and updates go from the lowest ordinal.
+//! A set counts each role over all of its groups, and once more in each of the first groups that are not as they are to
+//! be. What is not listed is whole; if there are too many to be listed, what is left to count fills them from the lowest.
 
 use lockstep_api::LockstepSet;
-use lockstep_api::status::{LockstepSetStatus, RoleStatus};
+use lockstep_api::status::{GroupRoleStatus, LockstepSetStatus, RoleStatus};
 
 use super::form::Part;
 
@@ -15,6 +15,10 @@ pub(super) struct Share {
     pub wished: u32,
     /// Those that have to be available.
     pub minimum: u32,
+    /// Those that have found their nodes.
+    pub scheduled: u32,
+    /// Those that wait for others before they are scheduled.
+    pub gated: u32,
     /// Those that are ready.
     pub ready: u32,
     /// Those that are available.
@@ -50,30 +54,38 @@ impl Counts<'_> {
         let Some(role) = self.set.spec.roles.iter().find(|role| role.name == part.name) else {
             return Share::default();
         };
-        let nothing = RoleStatus::default();
-        let counted = self.status.roles.iter().find(|it| it.name == part.name).unwrap_or(&nothing);
         let d = role.replicas;
-        let place = self.place(replica);
-        let filled = |total: u32, place: u32| total.saturating_sub(place.saturating_mul(d)).min(d);
+        let minimum = part.min_available.value.min(d);
+        if let Some(counted) = self.listed(part, replica) {
+            let GroupRoleStatus { scheduled, ready, available, updated, gated, .. } = *counted;
+            return Share { wished: d, minimum, scheduled, gated, ready, available, updated };
+        }
+        let nothing = RoleStatus::default();
+        let total = self.status.roles.iter().find(|it| it.name == part.name).unwrap_or(&nothing);
+        let groups = &self.status.groups;
+        let listed = u32::try_from(groups.partition_point(|group| group.group < replica)).unwrap_or(u32::MAX);
+        let before = replica.saturating_sub(listed).saturating_mul(d);
+        let left = |total: u32, of: fn(&GroupRoleStatus) -> u32| {
+            let listed = groups.iter().flat_map(|group| &group.roles).filter(|role| role.name == part.name);
+            listed.map(of).fold(total, u32::saturating_sub).saturating_sub(before).min(d)
+        };
+        let ready = left(total.ready, |it| it.ready);
         Share {
             wished: d,
-            minimum: part.min_available.value.min(d),
-            ready: filled(counted.ready, place),
-            available: filled(counted.available, place),
-            updated: filled(counted.updated, replica),
+            minimum,
+            // What is ready has been scheduled.
+            scheduled: ready,
+            gated: 0,
+            ready,
+            available: left(total.available, |it| it.available),
+            updated: left(total.updated, |it| it.updated),
         }
     }
 
-    /// The place of a replica among all of them when those under way come last.
-    fn place(&self, replica: u32) -> u32 {
-        let moving = &self.status.rollout.groups_in_update;
-        let before = |it: &&u32| **it < replica && **it < self.set.spec.replicas;
-        let passed = u32::try_from(moving.iter().filter(before).count()).unwrap_or(u32::MAX);
-        if !moving.contains(&replica) {
-            return replica.saturating_sub(passed);
-        }
-        let known = moving.iter().filter(|it| **it < self.set.spec.replicas).count();
-        let still = self.set.spec.replicas.saturating_sub(u32::try_from(known).unwrap_or(u32::MAX));
-        still.saturating_add(passed)
+    /// The counts of a part in a replica that the set lists.
+    fn listed(&self, part: &Part<'_>, replica: u32) -> Option<&GroupRoleStatus> {
+        let groups = &self.status.groups;
+        let group = groups.binary_search_by_key(&replica, |group| group.group).ok().map(|at| &groups[at])?;
+        group.roles.iter().find(|role| role.name == part.name)
     }
 }

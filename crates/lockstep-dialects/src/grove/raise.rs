@@ -174,8 +174,7 @@ impl Teller<'_> {
         put("observedGeneration", standing["metadata"]["generation"].as_i64().unwrap_or_default().into());
         put("replicas", share.wished.into());
         put("updatedReplicas", share.updated.into());
-        // What is ready has been scheduled; of what is not, a set does not count who waits for a node.
-        put("scheduledReplicas", share.ready.into());
+        put("scheduledReplicas", share.scheduled.into());
         put("conditions", self.child_conditions(part, share, &standing["status"]).into());
         let selector = children::selector(self.form, replica, part);
         if part.group.is_some() {
@@ -183,7 +182,7 @@ impl Teller<'_> {
             put("selector", selector.into());
         } else {
             put("readyReplicas", share.ready.into());
-            put("scheduleGatedReplicas", 0.into());
+            put("scheduleGatedReplicas", share.gated.into());
             put("hpaPodSelector", selector.into());
         }
         if share.is_updated() && !self.seen.status.revision.update.is_empty() {
@@ -214,9 +213,9 @@ impl Teller<'_> {
         let mut all =
             vec![condition(before, "MinAvailableBreached", share.is_breached(), reason, &message, seen)];
         if !group {
-            let scheduled = share.ready >= share.minimum;
+            let scheduled = share.scheduled >= share.minimum;
             let reason = if scheduled { "SufficientScheduledPods" } else { "InsufficientScheduledPods" };
-            let message = format!("{} of {} are known to be scheduled", share.ready, share.wished);
+            let message = format!("{} of {} are scheduled", share.scheduled, share.wished);
             all.push(condition(before, "PodCliqueScheduled", scheduled, reason, &message, seen));
         }
         all

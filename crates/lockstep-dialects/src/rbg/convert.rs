@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use super::read::without_nulls;
 use super::role::leader_worker_set_is_meant;
 
 /// Holds what v1alpha1 has no words for.
@@ -24,6 +25,10 @@ pub fn convert(object: &Value, to_version: &str) -> Value {
         return out;
     }
     out["apiVersion"] = json!(format!("{group}/{to_version}"));
+    if let Some(spec) = out.get_mut("spec") {
+        // What is null says nothing, and must not look like something that has no place in the other version.
+        *spec = without_nulls(spec);
+    }
     match (object["kind"].as_str(), to_version) {
         (Some("RoleBasedGroup"), "v1alpha1") => older(&mut out, older_spec),
         (Some("RoleBasedGroup"), "v1alpha2") => newer(&mut out, newer_spec),

@@ -22,6 +22,7 @@ use crate::{Dialect, Kind, Lowered, Raised, Seen, World};
 
 pub use convert::convert;
 pub use raise::policy_status;
+pub(crate) use template::CONFIG;
 
 /// RoleBasedGroups.
 #[derive(Debug)]

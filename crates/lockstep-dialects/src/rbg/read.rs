@@ -130,14 +130,28 @@ fn typed<T: DeserializeOwned>(spec: &Value, found: &mut Findings<'_>) -> Option<
     }
 }
 
+/// Patches of templates: a field that is null in one of them is taken away from the template.
+const PATCHES: [&str; 6] = [
+    "patch",
+    "templatePatch",
+    "leaderTemplatePatch",
+    "workerTemplatePatch",
+    "patchLeaderTemplate",
+    "patchWorkerTemplate",
+];
+
 /// A field that is null is a field that is missing.
 pub(crate) fn without_nulls(value: &Value) -> Value {
+    let below = |key: &str, value: &Value| match PATCHES.contains(&key) {
+        true => value.clone(),
+        false => without_nulls(value),
+    };
     match value {
         Value::Object(fields) => Value::Object(
             fields
                 .iter()
                 .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| (key.clone(), without_nulls(value)))
+                .map(|(key, value)| (key.clone(), below(key, value)))
                 .collect(),
         ),
         Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),

@@ -13,7 +13,7 @@ use super::spec::pattern::TemplateRef;
 use super::spec::role::{EngineRuntime, RoleSpec};
 use crate::{Findings, World};
 
-const CONFIG: &str = "rbg-cluster-config";
+pub(crate) const CONFIG: &str = "rbg-cluster-config";
 const GROUP_NAME: &str = "rbg.workloads.x-k8s.io/group-name";
 /// On every pod of every group. A key may not be both selected and matched.
 const ROLE_NAME: &str = "rbg.workloads.x-k8s.io/role-name";

@@ -1,6 +1,6 @@
 //! What is said of a PodCliqueSet and its parts.
 
-use lockstep_api::status::{LockstepSetStatus, RoleStatus};
+use lockstep_api::status::{GroupRoleStatus, GroupStatus, LockstepSetStatus, RoleStatus};
 use lockstep_dialects::{Seen, World};
 use serde_json::{Value, json};
 
@@ -19,6 +19,19 @@ fn status(phase: &str, stable: &str, roles: Vec<RoleStatus>, moving: &[u32]) -> 
     status.rollout.phase = phase.to_owned();
     status.rollout.groups_in_update = moving.to_vec();
     status
+}
+
+/// A group that is not whole: of each role how many are scheduled, ready, updated and gated.
+fn group(group: u32, roles: &[(&str, [u32; 4])]) -> GroupStatus {
+    let role = |(name, [scheduled, ready, updated, gated]): &(&str, [u32; 4])| GroupRoleStatus {
+        name: (*name).to_owned(),
+        scheduled: *scheduled,
+        ready: *ready,
+        available: *ready,
+        updated: *updated,
+        gated: *gated,
+    };
+    GroupStatus { group, roles: roles.iter().map(role).collect() }
 }
 
 struct Told {
@@ -83,6 +96,10 @@ fn an_update_from_its_beginning_to_its_end() {
     let mut object = standing();
     let mut under_way = status("Progressing", "old", vec![role("a", 5, 1), role("sg", 3, 0)], &[0]);
     (under_way.ready_replicas, under_way.updated_replicas) = (1, 0);
+    under_way.groups = vec![
+        group(0, &[("a", [3, 2, 1, 0]), ("sg", [1, 1, 0, 1])]),
+        group(1, &[("a", [3, 3, 0, 0]), ("sg", [2, 2, 0, 0])]),
+    ];
     under_way.rollout.started_at = Some("2026-01-01T00:00:00Z".to_owned());
     let told = raise(&object, &under_way, "2026-01-01T00:01:00Z");
     assert_eq!(
@@ -96,11 +113,11 @@ fn an_update_from_its_beginning_to_its_end() {
             "updatedPodCliqueScalingGroupsCount": 0,
         })
     );
-    // What is missing is missing where something moves.
-    assert_eq!(
-        (&of(&told, "simple-0-a")["readyReplicas"], &of(&told, "simple-1-a")["readyReplicas"]),
-        (&json!(2), &json!(3))
-    );
+    // Each replica has its own counts.
+    let fields = ["readyReplicas", "scheduledReplicas", "updatedReplicas"];
+    for (name, counts) in [("simple-0-a", [2, 3, 1]), ("simple-1-a", [3, 3, 0])] {
+        assert_eq!(fields.map(|field| of(&told, name)[field].clone()), counts.map(|it| json!(it)), "{name}");
+    }
     assert_eq!(condition(of(&told, "simple-0-a"), "MinAvailableBreached")["status"], "False");
     assert_eq!(condition(of(&told, "simple-0-sg"), "MinAvailableBreached")["status"], "True");
     assert_eq!(told.status["podGangStatuses"][0]["phase"], "Starting");
@@ -128,6 +145,22 @@ fn an_update_from_its_beginning_to_its_end() {
     object["status"] = told.status;
     let told = raise(&object, &complete, "2026-01-01T00:10:00Z");
     assert_eq!(told.status, object["status"]);
+}
+
+#[test]
+fn what_is_not_listed_is_whole_or_filled_from_the_lowest() {
+    let counts = |status: &LockstepSetStatus| {
+        let told = raise(&standing(), status, "2026-01-01T00:00:00Z");
+        ["simple-0-a", "simple-1-a"].map(|name| {
+            let fields = ["readyReplicas", "scheduleGatedReplicas", "updatedReplicas"];
+            fields.map(|field| of(&told, name)[field].as_u64().expect(field))
+        })
+    };
+    let mut listed = status("Progressing", "old", vec![role("a", 4, 3)], &[0]);
+    listed.groups = vec![group(0, &[("a", [1, 1, 0, 2]), ("sg", [0, 0, 0, 0])])];
+    assert_eq!(counts(&listed), [[1, 2, 0], [3, 0, 3]]);
+    assert_eq!(counts(&status("Progressing", "old", vec![role("a", 4, 3)], &[0])), [[3, 0, 3], [1, 0, 0]]);
+    assert_eq!(counts(&LockstepSetStatus::default()), [[0, 0, 0], [0, 0, 0]]);
 }
 
 #[test]

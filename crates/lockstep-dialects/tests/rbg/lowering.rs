@@ -267,3 +267,27 @@ fn an_adapter_that_somebody_made_takes_the_place_of_ours() {
     objects[2]["spec"]["replicas"] = json!(9);
     assert_eq!(adapters(&objects), [(json!("mine"), json!(9))]);
 }
+
+#[test]
+fn null_in_a_patch_takes_a_field_away() {
+    let lowered = first(
+        "
+apiVersion: workloads.x-k8s.io/v1alpha2
+kind: RoleBasedGroup
+metadata: {name: llama}
+spec:
+  roles:
+  - name: decode
+    minReadySeconds: null
+    leaderWorkerPattern:
+      size: 2
+      template: {spec: {nodeSelector: {gpu: big}, containers: [{name: c, image: x, command: [serve]}]}}
+      leaderTemplatePatch: {spec: {nodeSelector: null, containers: [{name: c, command: null}]}}
+      workerTemplatePatch: null
+",
+    );
+    let spec = |member: usize| lowered.set.spec.roles[0].members[member].template["spec"].clone();
+    let shown = |spec: Value| json!([spec["nodeSelector"], spec["containers"][0]["command"]]);
+    assert_eq!(shown(spec(0)), json!([null, null]));
+    assert_eq!(shown(spec(1)), json!([{"gpu": "big"}, ["serve"]]));
+}

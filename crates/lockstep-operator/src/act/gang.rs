@@ -48,8 +48,11 @@ impl Volcano {
         }
     }
 
-    fn spec(&self, minimum: u32) -> Value {
+    fn spec(&self, minimum: u32, resources: &BTreeMap<String, String>) -> Value {
         let mut spec = json!({"minMember": minimum});
+        if !resources.is_empty() {
+            spec["minResources"] = json!(resources);
+        }
         if let Some(queue) = &self.queue {
             spec["queue"] = json!(queue);
         }
@@ -60,13 +63,20 @@ impl Volcano {
     }
 }
 
-/// A gang as it must stand. `pods` are the names of its pods, which a PodGang lists.
-pub fn gang_object(scheduler: GangScheduler, set: &SetRef, gang: &Gang, pods: &[String]) -> Option<Value> {
+/// A gang as it must stand. `pods` are the names of its pods, which a PodGang lists; `resources` is what they need at
+/// least, which Volcano is told.
+pub fn gang_object(
+    scheduler: GangScheduler,
+    set: &SetRef,
+    gang: &Gang,
+    pods: &[String],
+    resources: &BTreeMap<String, String>,
+) -> Option<Value> {
     let resource = gang_resource(scheduler)?;
     let spec = match scheduler {
         GangScheduler::None => return None,
         GangScheduler::PodGroup => json!({"schedulingPolicy": {"gang": {"minCount": gang.minimum.max(1)}}}),
-        GangScheduler::Volcano => set.volcano.spec(gang.minimum.max(1)),
+        GangScheduler::Volcano => set.volcano.spec(gang.minimum.max(1), resources),
         GangScheduler::PodGang => {
             let references = pods.iter().map(|name| json!({"namespace": set.namespace, "name": name}));
             json!({"podgroups": [{
@@ -114,7 +124,7 @@ mod tests {
         ];
         for (annotations, spec) in rows {
             let annotations = annotations.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-            assert_eq!(Volcano::read(&annotations).spec(3), spec);
+            assert_eq!(Volcano::read(&annotations).spec(3, &BTreeMap::new()), spec);
         }
     }
 }

@@ -10,7 +10,7 @@ use lockstep_api::Identity;
 use serde_json::{Map, Value};
 
 use super::environment::effective;
-use super::quantity;
+use crate::quantity;
 
 /// What came of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,8 +44,10 @@ impl fmt::Display for Difference {
 /// What every pod may have and no template decides: who holds it back, and what it is called.
 const NOT_COMPARED: [&str; 3] = ["schedulingGates", "hostname", "subdomain"];
 
-/// Compares a pod that runs with the one that would be built.
-pub fn compare(built: &Value, running: &Value, identity: &Identity) -> Comparison {
+/// Compares a pod that runs with the one that would be built. Of `volumes` the other operator has its own: a pod that
+/// has one of them needs none of ours.
+pub fn compare(built: &Value, running: &Value, identity: &Identity, volumes: &[&str]) -> Comparison {
+    let built = &without_volumes(built, running, volumes);
     let mut eye = Eye { built, running, identity, found: Comparison::default() };
     let spec = built["spec"].as_object().cloned().unwrap_or_default();
     for (key, wanted) in spec.iter().filter(|(key, _)| !NOT_COMPARED.contains(&key.as_str())) {
@@ -58,6 +60,25 @@ pub fn compare(built: &Value, running: &Value, identity: &Identity) -> Compariso
         eye.name(key);
     }
     eye.found
+}
+
+fn without_volumes(built: &Value, running: &Value, volumes: &[&str]) -> Value {
+    let has = |name: &&&str| {
+        running["spec"]["volumes"].as_array().into_iter().flatten().any(|it| it["name"] == ***name)
+    };
+    let theirs: Vec<&&str> = volumes.iter().filter(has).collect();
+    let drop_from = |list: Option<&mut Value>| {
+        if let Some(items) = list.and_then(Value::as_array_mut) {
+            items.retain(|item| !theirs.iter().any(|name| item["name"] == ***name));
+        }
+    };
+    let mut built = built.clone();
+    drop_from(built.pointer_mut("/spec/volumes"));
+    for list in ["/spec/containers", "/spec/initContainers"] {
+        let containers = built.pointer_mut(list).and_then(Value::as_array_mut);
+        containers.into_iter().flatten().for_each(|it| drop_from(it.get_mut("volumeMounts")));
+    }
+    built
 }
 
 struct Eye<'a> {

@@ -71,12 +71,12 @@ pub enum Fate {
     Left,
 }
 
-/// Judges the pods that stand of a set.
-pub fn judge(set: &SetRef, wanted: &Valid, pods: &[&Value]) -> Adoption {
+/// Judges the pods that stand of a set. `volumes` are those that the other operator puts into pods by itself.
+pub fn judge(set: &SetRef, wanted: &Valid, volumes: &[&str], pods: &[&Value]) -> Adoption {
     let stored = StoredSet::of(wanted);
     let read = |(name, role): (&RoleName, &StoredRole)| Some((name.clone(), role.content().ok()?));
-    let bench =
-        Bench { set, spec: lower(wanted), contents: stored.roles.iter().filter_map(read).collect(), stored };
+    let contents = stored.roles.iter().filter_map(read).collect();
+    let bench = Bench { set, spec: lower(wanted), contents, stored, volumes };
     let (seated, left) = bench.seat(pods);
     let former = bench.former_roles(&seated);
     let mut adoption = Adoption { missing: bench.missing(&seated), ..Adoption::default() };
@@ -103,6 +103,7 @@ struct Bench<'a> {
     spec: Spec,
     stored: StoredSet,
     contents: BTreeMap<RoleName, Content>,
+    volumes: &'a [&'a str],
 }
 
 impl Bench<'_> {
@@ -177,7 +178,7 @@ impl Bench<'_> {
         let Some(built) = self.build(seat, content, role.revision, self.stored.revision()) else {
             return (vec![format!("there is no {} any more", seat.member)], Vec::new());
         };
-        let came = compare(&built, pod, &content.identity_of(seat.member.as_str()));
+        let came = compare(&built, pod, &content.identity_of(seat.member.as_str()), self.volumes);
         let mut because: Vec<String> = came.differs.iter().map(ToString::to_string).collect();
         let count =
             content.members.iter().find(|it| it.name == seat.member.as_str()).map_or(0, |it| it.count);

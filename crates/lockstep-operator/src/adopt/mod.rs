@@ -10,7 +10,6 @@ mod environment;
 mod former;
 mod judge;
 mod patch;
-mod quantity;
 mod seat;
 mod whose;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use lockstep_api::label;
 use lockstep_api::status::{
-    BlockedStatus, CoordinationStatus, INVALID_SPEC, LockstepSetStatus, RestartStatus, RevisionStatus,
-    RoleStatus, RolloutStatus,
+    BlockedStatus, CoordinationStatus, GroupRoleStatus, GroupStatus, INVALID_SPEC, LockstepSetStatus,
+    RestartStatus, RevisionStatus, RoleStatus, RolloutStatus,
 };
 use lockstep_core::blocked::{Blocked, Reason};
-use lockstep_core::model::{RuleKind, Spec};
+use lockstep_core::model::{Role, RuleKind, Spec};
 use lockstep_core::names::RoleName;
 use lockstep_core::plan::Plan;
 use lockstep_core::revision::Revision;
@@ -63,6 +63,7 @@ impl Report<'_> {
             selector: selector(self.wish),
             revision: revisions(said.revision),
             roles: said.roles.iter().map(role).collect(),
+            groups: said.groups.iter().map(|of| self.group(of)).collect(),
             revisions: self.revisions(),
             rollout,
             restarts: restarts(self.spec, &self.plan.memory),
@@ -91,6 +92,19 @@ impl Report<'_> {
             let apart = shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min);
             Some((rule.name.as_str(), apart.max(0.0)))
         })
+    }
+
+    fn group(&self, said: &lockstep_core::status::GroupStatus) -> GroupStatus {
+        let role = |(role, counts): (&Role, &lockstep_core::status::GroupRoleStatus)| GroupRoleStatus {
+            name: role.name.to_string(),
+            scheduled: counts.scheduled,
+            ready: counts.ready,
+            available: counts.available,
+            updated: counts.updated,
+            gated: counts.gated,
+        };
+        let roles = self.spec.roles.iter().zip(&said.roles).map(role).collect();
+        GroupStatus { group: said.group, roles }
     }
 
     fn rollout(&self) -> RolloutStatus {

@@ -47,7 +47,7 @@ impl Actor {
     pub(super) async fn act(&mut self, wish: &Wish, spec: &Arc<Spec>, plan: &Plan) {
         self.forget_other_topics(plan);
         let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
-        if let Err(error) = in_time("write gangs", keeper.gangs(spec.gang.scheduler, plan)).await {
+        if let Err(error) = in_time("write gangs", keeper.gangs(spec, plan)).await {
             self.failed(Topic::Upkeep, error);
             return;
         }

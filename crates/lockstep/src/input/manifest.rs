@@ -70,16 +70,21 @@ impl Manifest {
         }
     }
 
-    /// What is to be said of the set, where and as its user wrote it. The line is known in a file of one document.
+    /// What is to be said of the set, where and as its user wrote it.
     pub fn told(&self, problem: &Problem) -> Problem {
         match &self.theirs {
             Some(theirs) => theirs.told(problem),
             None => {
-                let document = Document::parse(&self.text).ok();
-                let line = document.and_then(|document| document.line_of(&problem.path));
+                let line = self.written().and_then(|document| document.line_of(&problem.path));
                 Problem { line, ..problem.clone() }
             }
         }
+    }
+
+    /// The LockstepSet as its user wrote it; nothing if it was made from something else. A file holds one at most.
+    pub fn written(&self) -> Option<Document> {
+        let is_set = |document: &Document| document.to_json()["kind"] == lockstep_api::KIND;
+        Document::all(&self.text).ok()?.into_iter().find(is_set)
     }
 }
 

@@ -86,3 +86,46 @@ fn up_applies_them_as_they_are_and_rolls_what_they_say() {
     let told = |what: &str| up.out.matches(what).count();
     assert_eq!((told("llama: rolls from"), told("goes back")), (1, 0), "{}", up.out);
 }
+
+/// The objects of a text as the items of a list.
+fn listed(documents: &str) -> String {
+    let item = |text: &str| {
+        let mut lines = text.lines();
+        let first = lines.next().map(|line| format!("- {line}\n")).unwrap_or_default();
+        first + &lines.map(|line| format!("  {line}\n")).collect::<String>()
+    };
+    let items: String = documents.split("---\n").map(item).collect();
+    format!("apiVersion: v1\nkind: List\nmetadata: {{}}\nitems:\n{items}")
+}
+
+#[test]
+fn a_list_is_what_is_in_it() {
+    let policy = "apiVersion: workloads.x-k8s.io/v1alpha2\nkind: CoordinatedPolicy\nmetadata: {name: other}\nspec: {policies: []}\n";
+    let both = format!("{SERVING}---\n{policy}");
+    for args in
+        [&["convert", "-f", "-"][..], &["plan", "--to", "-"], &["simulate", "--to", "-", "--runs", "3"]]
+    {
+        let (plain, list) = (ran(args, &both), ran(args, &listed(&both)));
+        assert_eq!((plain.code, &plain.out, &plain.err), (list.code, &list.out, &list.err), "{args:?}");
+        assert_eq!(list.code, 0, "{args:?}: {}", list.err);
+    }
+    // A line is the line of the file: the four of the list stand before it.
+    let bad = listed(&SERVING.replace("replicas: 2\n      entry", "replicas: -2\n      entry"));
+    let lint = ran(&["lint", "-f", "-"], &bad);
+    assert!(lint.out.contains("stdin:13: error: spec.template.roles[0].replicas"), "{}", lint.out);
+    let conflict =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conflict.yaml"));
+    let conflict = conflict.expect("an example").replace("---\n", "");
+    let (plain, list) = (ran(&["lint", "-f", "-"], &conflict), ran(&["lint", "-f", "-"], &listed(&conflict)));
+    let line =
+        |ran: &Ran| -> usize { ran.out.split(':').nth(1).and_then(|n| n.parse().ok()).expect("a line") };
+    assert_eq!(line(&plain) + 4, line(&list), "{}", list.out);
+    let refused = ran(&["lint", "-f", "-"], "kind: List\nitems: none\n");
+    assert!(
+        refused.out.contains("stdin:2: error: items: \"none\": must be a list of objects"),
+        "{}",
+        refused.out
+    );
+    let up = ran(&["up", "-f", "-", "--plain", "--until", "complete", "--for", "3m"], &listed(&both));
+    assert_eq!(up.code, 0, "{}\n{}", up.out, up.err);
+}

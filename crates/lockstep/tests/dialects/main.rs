@@ -12,6 +12,7 @@ mod inside;
 #[path = "../rights/installed.rs"]
 #[allow(dead_code)]
 mod installed;
+mod nulls;
 mod refused;
 mod theirs;
 mod toy;

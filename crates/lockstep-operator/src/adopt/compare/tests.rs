@@ -64,7 +64,7 @@ fn compared(change: impl Fn(&mut Value, &mut Value)) -> (Vec<String>, Vec<String
     let (mut built, mut running) = (yaml_to_json(BUILT).unwrap(), yaml_to_json(RUNNING).unwrap());
     change(&mut built, &mut running);
     let env = ["INDEX", "ADDRESS"].map(|name| (name.to_owned(), "{pod}".to_owned())).into();
-    let came = compare(&built, &running, &Identity { env, ..Identity::default() });
+    let came = compare(&built, &running, &Identity { env, ..Identity::default() }, &[]);
     (came.differs.iter().map(ToString::to_string).collect(), came.lacks)
 }
 

@@ -100,7 +100,7 @@ fn judged(manifest: &str, pods: &[Value]) -> (Adoption, SetRef) {
         volcano: crate::act::Volcano::default(),
     };
     let all: Vec<&Value> = pods.iter().collect();
-    (judge(&set, &lowered.set, &all), set)
+    (judge(&set, &lowered.set, dialect.original().volumes, &all), set)
 }
 
 fn lines(adoption: &Adoption) -> Vec<String> {
@@ -295,4 +295,89 @@ fn whose_a_pod_is() {
     let names = |all: &[&Value]| -> Vec<String> { all.iter().map(|it| name(it).to_owned()).collect() };
     assert_eq!(names(&estate.pods), ["deep", "direct", "worker", "lost", "ours", "below-an-orphan"]);
     assert_eq!(names(&estate.between), ["orphan", "set", "instance"], "owners come first");
+}
+
+const GROUP_SET: &str = "
+apiVersion: workloads.x-k8s.io/v1alpha1
+kind: RoleBasedGroupSet
+metadata: {name: llama, namespace: ml, uid: u-object}
+spec:
+  replicas: 2
+  template:
+    roles:
+    - name: decode
+      replicas: 1
+      template: {spec: {containers: [{name: main, image: 'vllm:1'}]}}
+    - name: prefill
+      replicas: 1
+      workload: {apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet}
+      leaderWorkerSet: {size: 2, patchLeaderTemplate: null, patchWorkerTemplate: null}
+      template: {spec: {containers: [{name: main, image: 'vllm:1'}]}}
+";
+
+/// A pod of a group of a set, with the config map that each group has in the original.
+fn in_set(group: u32, role: &str, name: &str, service: &str, image: &str) -> Value {
+    let labels = json!({
+        "rolebasedgroup.workloads.x-k8s.io/name": format!("llama-{group}"),
+        "rolebasedgroup.workloads.x-k8s.io/role": role,
+    });
+    let mut pod = pod(name, labels, Some((name, service)), image);
+    let config =
+        json!({"name": format!("llama-{group}"), "items": [{"key": "config.yaml", "path": "config.yaml"}]});
+    pod["spec"]["volumes"] = json!([{"name": "rbg-cluster-config", "configMap": config}]);
+    let mount = json!({"name": "rbg-cluster-config", "mountPath": "/etc/rbg"});
+    pod["spec"]["containers"][0]["volumeMounts"] = json!([mount]);
+    pod
+}
+
+#[test]
+fn groups_of_a_set_and_leaders_with_workers_of_their_own_kind_stay() {
+    let mut pods = Vec::new();
+    for (group, image) in [(0, "vllm:1"), (1, "vllm:0")] {
+        let decode = format!("llama-{group}-decode-0");
+        pods.push(in_set(group, "decode", &decode, &format!("s-llama-{group}-decode"), "vllm:1"));
+        let workload = format!("llama-{group}-prefill");
+        for (k, name) in [format!("{workload}-0"), format!("{workload}-0-1")].into_iter().enumerate() {
+            let mut pod = in_set(group, "prefill", &name, &workload, image);
+            let leader = format!("{workload}-0.{workload}.ml");
+            pod["spec"]["containers"][0]["env"] = json!([
+                {"name": "LWS_LEADER_ADDRESS", "value": leader},
+                {"name": "LWS_GROUP_SIZE", "value": "2"},
+                {"name": "LWS_WORKER_INDEX", "value": k.to_string()},
+            ]);
+            pods.push(pod);
+        }
+    }
+    let (adoption, _) = judged(GROUP_SET, &pods);
+    let expected = [
+        "llama-0-decode-0 Stays: group 0, decode-0",
+        "llama-0-prefill-0 Stays: group 0, prefill-0, leader-0",
+        "llama-0-prefill-0-1 Stays: group 0, prefill-0, worker-0",
+        "llama-1-decode-0 Stays: group 1, decode-0",
+        "llama-1-prefill-0 Rolls: group 1, prefill-0, leader-0",
+        "llama-1-prefill-0-1 Rolls: group 1, prefill-0, worker-0",
+    ];
+    assert_eq!(lines(&adoption), expected, "{:#?}", adoption.pods);
+    assert!(adoption.missing.is_empty(), "{:?}", adoption.missing);
+}
+
+#[test]
+fn workers_belong_to_their_leader_and_it_to_the_set() {
+    let object = yaml_to_json(GROUP_SET).unwrap();
+    let lowered = lockstep_dialects::ALL[0].lower(&object, &World::default()).unwrap();
+    let owned = |kind: &str, name: &str, by: &str| {
+        let owner = json!({"uid": format!("u-{by}"), "controller": true});
+        json!({"kind": kind, "metadata": {"name": name, "uid": format!("u-{name}"), "ownerReferences": [owner]}})
+    };
+    let others = [
+        owned("RoleBasedGroup", "llama-0", "object"),
+        owned("LeaderWorkerSet", "lws", "llama-0"),
+        owned("StatefulSet", "leaders", "lws"),
+        owned("StatefulSet", "workers", "llama-0-prefill-0"),
+    ];
+    let pods = [owned("Pod", "llama-0-prefill-0", "leaders"), owned("Pod", "llama-0-prefill-0-1", "workers")];
+    let estate = Estate::of(&object, &lowered.set, "", &others, &pods);
+    let names = |all: &[&Value]| -> Vec<String> { all.iter().map(|it| name(it).to_owned()).collect() };
+    assert_eq!(names(&estate.pods), ["llama-0-prefill-0", "llama-0-prefill-0-1"]);
+    assert_eq!(names(&estate.between), ["llama-0", "lws", "leaders", "workers"], "owners come first");
 }

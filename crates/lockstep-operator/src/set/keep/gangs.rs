@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch};
+use lockstep_api::stored::StoredSet;
 use lockstep_core::gang::{Gang, GangName};
-use lockstep_core::model::GangScheduler;
+use lockstep_core::model::{GangScheduler, Spec};
 use lockstep_core::plan::{Action, Plan};
 use serde_json::Value;
 
 use super::super::desk::GangKnown;
 use super::{Keeper, apply, ignore_missing};
-use crate::act::{ActError, gang_name, gang_object, gang_resource};
+use crate::act::{ActError, gang_name, gang_object, gang_resource, least_resources};
 
 impl Keeper<'_> {
     fn dynamic(&self, resource: &ApiResource) -> Api<DynamicObject> {
@@ -18,15 +19,23 @@ impl Keeper<'_> {
     }
 
     /// Gangs as they must stand before the pods that name them.
-    pub async fn gangs(&self, scheduler: GangScheduler, plan: &Plan) -> Result<(), ActError> {
+    pub async fn gangs(&self, spec: &Spec, plan: &Plan) -> Result<(), ActError> {
+        let scheduler = spec.gang.scheduler;
         let Some(resource) = gang_resource(scheduler) else { return Ok(()) };
+        // Only Volcano wants to know what a gang needs.
+        let stored = match (scheduler, &self.wish.parsed) {
+            (GangScheduler::Volcano, Ok(checked)) => Some(StoredSet::of(&checked.parsed.set)),
+            _ => None,
+        };
         let api = self.dynamic(&resource);
         for gang in &plan.gangs {
             let set = self.set();
             let name = gang_name(&set.name, gang.group, gang.incarnation, &gang.name);
             let pods =
                 if scheduler == GangScheduler::PodGang { self.pods_of(gang, plan) } else { Vec::new() };
-            let Some(object) = gang_object(scheduler, set, gang, &pods) else { continue };
+            let resources =
+                stored.as_ref().map(|stored| least_resources(stored, spec, gang)).unwrap_or_default();
+            let Some(object) = gang_object(scheduler, set, gang, &pods, &resources) else { continue };
             let known = self.handle.desk().gangs.get(&name).cloned();
             if known.as_ref().is_some_and(|known| covers(&known.spec, &object["spec"])) {
                 continue;

@@ -308,7 +308,8 @@ impl Mover<'_> {
         for _ in 0..ROUNDS {
             let standing = Reader(&self.client).pods(&set.namespace).await?;
             let estate = Estate::of(&it.object, &it.lowered.set, &set.uid, &others, &standing);
-            let adoption = judge(set, &it.lowered.set, &estate.pods);
+            let volumes = self.site.dialect.original().volumes;
+            let adoption = judge(set, &it.lowered.set, volumes, &estate.pods);
             for (number, stored) in adoption.former.iter().enumerate() {
                 self.store(set, stored, number).await?;
             }

@@ -88,7 +88,8 @@ impl Move {
         let (others, pods) = (Site::near(&site.between, object), Site::near(&site.pods, object));
         let set_uid = set.as_ref().map_or("", uid);
         let estate = Estate::of(object, &lowered.set, set_uid, &others, &pods);
-        let adoption = judge(&set_ref(object, set_uid), &lowered.set, &estate.pods);
+        let volumes = site.dialect.original().volumes;
+        let adoption = judge(&set_ref(object, set_uid), &lowered.set, volumes, &estate.pods);
         let is_needed = |it: &Value| lowered.beside.iter().any(|wanted| is_same(wanted, it));
         let between = estate.between.iter().filter(|it| !is_needed(it)).map(|it| Value::clone(it)).collect();
         let beside = Site::near(&site.beside, object);

@@ -22,7 +22,10 @@ const TIMES: [&str; 2] = ["kubelet.lockstep.dev/ready-after", "kubelet.lockstep.
 pub fn sets(args: &UpArgs) -> Result<Vec<Value>> {
     let mut manifests = Vec::new();
     for file in &args.files {
-        manifests.push(Manifest::read(file)?);
+        let mut of_file = Manifest::read_all(file).into_iter().collect::<Result<Vec<_>, _>>()?;
+        // Each of them stands for its whole file.
+        of_file.truncate(1);
+        manifests.extend(of_file);
     }
     if args.files.is_empty() && !args.no_demo {
         manifests.push(Manifest::parse("up.yaml", DEMO.to_owned())?);
@@ -40,8 +43,8 @@ fn objects(manifest: &Manifest, namespace: Option<&str>, speed: u32) -> Result<V
     let mut objects = match manifest.theirs {
         Some(_) => theirs::objects(&manifest.text),
         None => {
-            let read = lockstep_api::yaml_to_json(&manifest.text).ok();
-            vec![read.with_context(|| format!("{} cannot be read again", manifest.file))?]
+            let written = manifest.written().map(|document| document.to_json());
+            vec![written.with_context(|| format!("{} cannot be read again", manifest.file))?]
         }
     };
     for object in &mut objects {

@@ -7,12 +7,12 @@ const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 /// Whether two values are the same amount.
-pub(super) fn is_same(a: &Value, b: &Value) -> bool {
+pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     matches!((nanos(a), nanos(b)), (Some(a), Some(b)) if a == b)
 }
 
 /// An amount in billionths.
-fn nanos(value: &Value) -> Option<i128> {
+pub(crate) fn nanos(value: &Value) -> Option<i128> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
@@ -31,6 +31,16 @@ fn nanos(value: &Value) -> Option<i128> {
     scaled(number, exponent + 9)
 }
 
+/// An amount as text: whole, or in thousandths. What lies between counts as a thousandth more.
+pub(crate) fn written(nanos: i128) -> String {
+    const WHOLE: i128 = 1_000_000_000;
+    const THOUSANDTH: i128 = 1_000_000;
+    match nanos % WHOLE {
+        0 => (nanos / WHOLE).to_string(),
+        _ => format!("{}m", nanos.saturating_add(THOUSANDTH - 1) / THOUSANDTH),
+    }
+}
+
 /// A decimal number times a power of ten; what is too small to count is cut off.
 fn scaled(number: &str, exponent: i32) -> Option<i128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
@@ -46,6 +56,13 @@ fn scaled(number: &str, exponent: i32) -> Option<i128> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn amounts_as_text() {
+        for (amount, text) in [("4", "4"), ("1500m", "1500m"), ("2Ki", "2048"), ("3u", "1m"), ("0", "0")] {
+            assert_eq!(nanos(&json!(amount)).map(written).as_deref(), Some(text), "{amount}");
+        }
+    }
 
     #[test]
     fn the_same_amount_in_other_words() {
