@@ -162,7 +162,8 @@ pub(super) fn check(spec: &Spec, found: &mut Findings<'_>) {
         found.warn(COORDINATION, "has no effect over one role");
     }
     if eviction_strategy.is_some() {
-        let message = "has no effect: evictions are not held back; a PodDisruptionBudget does that";
+        let message = "has no effect: evictions are not held back; a PodUnavailableBudget does that, with groups by \
+                       the label modelserving.volcano.sh/group-name";
         found.warn(format!("{STRATEGY}.evictionStrategy"), message);
     }
     without_effect(spec, found);

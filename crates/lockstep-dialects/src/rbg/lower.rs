@@ -39,7 +39,7 @@ pub(crate) fn lower(object: &Value, world: &World) -> Result<Lowered, Vec<Proble
     }
     let mut roles: Vec<(Workload, role::Lowered)> = roles.into_iter().flatten().collect();
     share_no_name(&group, &roles, &mut found);
-    let paused = hold(&mut roles, &given);
+    let paused = hold(&group, &mut roles, &given, &mut places);
     if group.spec.topology_constraint.is_some() {
         let at = format!("{}.topologyConstraint", group.at);
         found.warn(at, "accepted without effect: nobody packs by it");
@@ -180,7 +180,12 @@ fn share_no_name(group: &Group, roles: &[(Workload, role::Lowered)], found: &mut
 }
 
 /// A paused role stands still; one that others go along with holds them all.
-fn hold(roles: &mut [(Workload, role::Lowered)], given: &[Given]) -> bool {
+fn hold(
+    group: &Group,
+    roles: &mut [(Workload, role::Lowered)],
+    given: &[Given],
+    places: &mut Places,
+) -> bool {
     let together =
         |name: &String| given.iter().any(|it| it.rolls().is_some() && it.rule.roles.contains(name));
     let paused = roles.iter().filter(|(_, it)| it.paused);
@@ -188,8 +193,10 @@ fn hold(roles: &mut [(Workload, role::Lowered)], given: &[Given]) -> bool {
     if all || paused.clone().any(|(_, it)| together(&it.role.name)) {
         return true;
     }
-    for (_, it) in roles.iter_mut().filter(|(_, it)| it.paused) {
+    for (i, (_, it)) in roles.iter_mut().enumerate().filter(|(_, (_, it))| it.paused) {
         role::hold(&mut it.role);
+        let paused = format!("{}.roles[{i}].rolloutStrategy.rollingUpdate.paused", group.at);
+        places.fold(format!("spec.roles[{i}].updateStrategy.partition"), paused);
     }
     false
 }

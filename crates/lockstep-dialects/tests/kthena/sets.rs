@@ -47,8 +47,8 @@ fn an_order_of_roles_becomes_steps() {
 fn every_field_is_accepted_and_what_it_does_not_do_is_said() {
     let lowered = lowered(EVERYTHING, &World::default());
     let said = [
-        "spec.rolloutStrategy.evictionStrategy: has no effect: evictions are not held back; a PodDisruptionBudget \
-         does that",
+        "spec.rolloutStrategy.evictionStrategy: has no effect: evictions are not held back; a PodUnavailableBudget \
+         does that, with groups by the label modelserving.volcano.sh/group-name",
         "spec.template.gangPolicy: has no effect: nothing in this cluster schedules gangs",
         "spec.plugins[1]: has no effect: there is no plugin tweaks",
         "spec.template.networkTopology: has no effect: nothing in this cluster knows its network",

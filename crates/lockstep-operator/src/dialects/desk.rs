@@ -74,19 +74,26 @@ impl Desk {
         let mut body = wanted.clone();
         let mut how = PatchParams::apply(label::DIALECT_MANAGER);
         if let Some(standing) = standing {
-            if !is_made_from(&standing, &maker["metadata"]["uid"]) {
-                return Ok(if is_leaving(&standing) { Applied::Leaving } else { Applied::InTheWay });
-            }
             if is_leaving(&standing) {
                 return Ok(Applied::Leaving);
             }
-            if wanted::stands(wanted, &standing) {
+            let ours = is_made_from(&standing, &maker["metadata"]["uid"]);
+            if !ours {
+                // Nobody but a dialect's user makes its kinds by hand: one for the same end is theirs, and gets what
+                // it lacks.
+                let of_user = !watched.made && id.kind != lockstep_api::KIND;
+                if !of_user || !wanted::is_for_the_same(&standing, wanted) {
+                    return Ok(Applied::InTheWay);
+                }
+                body = wanted::filled_in(wanted);
+            }
+            if wanted::stands(&body, &standing) {
                 return Ok(Applied::Stands(standing));
             }
             // As it was seen, or not at all: somebody may just have scaled it.
             body["metadata"]["uid"] = standing["metadata"]["uid"].clone();
             body["metadata"]["resourceVersion"] = standing["metadata"]["resourceVersion"].clone();
-            how = how.force();
+            how.force = ours;
         }
         match api.patch(&id.name, &how, &Patch::Apply(&body)).await {
             Ok(object) => {

@@ -47,7 +47,7 @@ pub fn group_of(api_version: &str) -> &str {
 }
 
 /// The reference to the object that controls another.
-fn controller(object: &Value) -> Option<&Value> {
+pub fn controller(object: &Value) -> Option<&Value> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     owners.iter().find(|owner| owner["controller"] == true)
 }

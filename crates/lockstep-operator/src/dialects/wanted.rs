@@ -5,6 +5,8 @@ use lockstep_core::revision::Revision;
 use lockstep_dialects::Lowered;
 use serde_json::{Map, Value, json};
 
+use super::id::controller;
+
 /// Annotations of tools that speak of the object itself and of nothing made from it.
 const OF_TOOLS: [&str; 6] = [
     "kubectl.kubernetes.io/",
@@ -68,6 +70,22 @@ fn carried(of: &Value) -> Map<String, Value> {
     said.into_iter().filter(|(key, _)| !of_tools(key)).collect()
 }
 
+/// Whether an object that somebody else made, and nobody controls, asks for nothing but what is wanted.
+pub fn is_for_the_same(standing: &Value, wanted: &Value) -> bool {
+    controller(standing).is_none() && stands(&standing["spec"], &wanted["spec"])
+}
+
+/// What is said of an object that stays somebody else's: its spec alone.
+pub fn filled_in(wanted: &Value) -> Value {
+    let metadata = &wanted["metadata"];
+    json!({
+        "apiVersion": wanted["apiVersion"],
+        "kind": wanted["kind"],
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+        "spec": wanted["spec"],
+    })
+}
+
 /// Whether everything that is wanted stands so. What stands besides is the API server's, or somebody else's.
 pub fn stands(wanted: &Value, standing: &Value) -> bool {
     match (wanted, standing) {
@@ -116,6 +134,30 @@ mod tests {
         for (wanted, so) in cases {
             assert_eq!(stands(&wanted, &standing), so, "{wanted}");
         }
+    }
+
+    #[test]
+    fn one_that_a_user_made_for_the_same_end_gets_what_it_lacks_and_stays_theirs() {
+        let target = json!({"name": "llama", "role": "decode"});
+        let wanted = json!({
+            "apiVersion": "toys.example/v1", "kind": "Handle",
+            "metadata": {"name": "mine", "namespace": "ml", "labels": {"a": "b"}, "ownerReferences": [{}]},
+            "spec": {"target": target, "replicas": 4},
+        });
+        let controlled = json!([{"controller": true, "uid": "u2"}]);
+        let cases = [
+            (json!({"spec": {"target": target}}), true),
+            (json!({"spec": {"target": target, "replicas": 4}}), true),
+            (json!({"spec": {"target": target, "replicas": 5}}), false),
+            (json!({"spec": {"target": {"name": "other", "role": "decode"}}}), false),
+            (json!({"metadata": {"ownerReferences": controlled}, "spec": {"target": target}}), false),
+        ];
+        for (standing, so) in cases {
+            assert_eq!(is_for_the_same(&standing, &wanted), so, "{standing}");
+        }
+        let said = filled_in(&wanted);
+        assert_eq!(said["metadata"], json!({"name": "mine", "namespace": "ml"}));
+        assert_eq!(said["spec"], wanted["spec"]);
     }
 
     #[test]

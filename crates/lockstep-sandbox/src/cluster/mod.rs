@@ -40,6 +40,8 @@ pub struct Setup {
     pub origin: Timestamp,
     /// Controllers that are not wanted, by name.
     pub without: Vec<String>,
+    /// The scheduler takes every pod, also those that ask for another by `schedulerName`: there is none besides.
+    pub any_scheduler: bool,
     /// Who carries questions to webhooks.
     pub caller: Arc<dyn Caller>,
     /// What stood in it before.
@@ -54,8 +56,14 @@ impl Setup {
 
     /// A fresh cluster that starts at some time.
     pub fn at(origin: Timestamp) -> Self {
-        let settings = Settings::default();
-        Self { settings, origin, without: Vec::new(), caller: Arc::new(Webhooks::default()), data: None }
+        Self {
+            settings: Settings::default(),
+            origin,
+            without: Vec::new(),
+            any_scheduler: false,
+            caller: Arc::new(Webhooks::default()),
+            data: None,
+        }
     }
 }
 
@@ -120,7 +128,7 @@ impl Drop for Task {
 impl Cluster {
     /// Starts a cluster. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
-        let Setup { settings, origin, without, caller, data } = setup;
+        let Setup { settings, origin, without, any_scheduler, caller, data } = setup;
         let server = match data {
             Some(data) => {
                 let data = data.begun_again(origin);
@@ -129,7 +137,8 @@ impl Cluster {
             None => Server::new(settings, origin),
         };
         let kinds = Arc::new(Known(RwLock::new(server.catalogue().clone())));
-        let mut controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>);
+        let controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>);
+        let mut controllers = if any_scheduler { controllers.with_one_scheduler() } else { controllers };
         for name in &without {
             controllers.switch(name, false);
         }

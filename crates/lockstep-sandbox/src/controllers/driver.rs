@@ -53,6 +53,15 @@ impl Controllers {
         self
     }
 
+    /// With a scheduler that takes every pod, whatever its `schedulerName`.
+    pub fn with_one_scheduler(mut self) -> Self {
+        let one = Scheduler::of_every_name();
+        if let Some(place) = self.all.iter_mut().find(|controller| controller.name() == one.name()) {
+            *place = Box::new(one);
+        }
+        self
+    }
+
     /// What they are called.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.all.iter().map(|controller| controller.name())

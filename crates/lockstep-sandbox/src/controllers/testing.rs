@@ -68,6 +68,13 @@ impl World {
         world
     }
 
+    /// One with a scheduler only, which takes every pod.
+    pub(super) fn with_one_scheduler() -> Self {
+        let mut world = Self::with(&["kube-scheduler"]);
+        world.controllers = world.controllers.with_one_scheduler();
+        world
+    }
+
     /// Controllers that remember nothing.
     pub(super) fn start_controllers(&mut self) {
         self.controllers = Controllers::all(Arc::new(TestKinds)).publish("PEM");

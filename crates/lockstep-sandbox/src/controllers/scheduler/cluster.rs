@@ -110,12 +110,19 @@ pub(super) struct Cluster {
     pub(super) stirred: bool,
     /// Pods that came to wait.
     pub(super) fresh: BTreeSet<Key>,
+    /// Pods that ask for another scheduler are ours, too.
+    of_every_name: bool,
 }
 
 impl Cluster {
-    /// Reads everything.
-    pub(super) fn read(store: &Store) -> Self {
-        let mut cluster = Self::default();
+    /// One in which every pod is ours.
+    pub(super) fn of_every_name() -> Self {
+        Self { of_every_name: true, ..Self::default() }
+    }
+
+    /// Reads everything anew.
+    pub(super) fn again(&self, store: &Store) -> Self {
+        let mut cluster = Self { of_every_name: self.of_every_name, ..Self::default() };
         for resource in ["namespaces", "nodes", "podgroups.scheduling.k8s.io", "pods"] {
             for (key, object) in store.list(&Arc::from(resource), None) {
                 cluster.set(key, Some(object));
@@ -132,7 +139,7 @@ impl Cluster {
     /// What stands under this key now.
     pub(super) fn set(&mut self, key: &Key, object: Option<&Arc<Value>>) {
         match &*key.resource {
-            "pods" => self.set_pod(key, object.map(|object| Pod::read(key, object))),
+            "pods" => self.set_pod(key, object.map(|object| Pod::read(key, object, self.of_every_name))),
             "nodes" => {
                 let node = object.map(|object| Node::read(object));
                 if self.nodes.get(&key.name) != node.as_ref() {

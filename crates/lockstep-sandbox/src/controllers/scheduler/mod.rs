@@ -78,9 +78,14 @@ fn touched(wish: &Wish) -> Option<Key> {
 }
 
 impl Scheduler {
+    /// One that also takes pods that ask for another.
+    pub fn of_every_name() -> Self {
+        Self { cluster: Cluster::of_every_name(), ..Self::default() }
+    }
+
     fn read(&mut self, store: &Store) {
         let Some(news) = self.feed.news(store) else {
-            self.cluster = Cluster::read(store);
+            self.cluster = self.cluster.again(store);
             return;
         };
         for change in news {

@@ -45,8 +45,8 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    /// Reads a pod.
-    pub(super) fn read(key: &Key, object: &Arc<Value>) -> Self {
+    /// Reads a pod; one that asks for another scheduler is this one's if it is of every name.
+    pub(super) fn read(key: &Key, object: &Arc<Value>, of_every_name: bool) -> Self {
         let spec = &object["spec"];
         let named = |value: &Value| Some(text(value)).filter(|name| !name.is_empty()).map(Arc::from);
         let labels = read::labels(object);
@@ -73,7 +73,7 @@ impl Pod {
             created: text(&object["metadata"]["creationTimestamp"]).to_owned(),
             group: named(&spec["schedulingGroup"]["podGroupName"]),
             gated: !list(&spec["schedulingGates"]).is_empty(),
-            ours: matches!(text(&spec["schedulerName"]), "" | "default-scheduler"),
+            ours: of_every_name || matches!(text(&spec["schedulerName"]), "" | "default-scheduler"),
             requests: requests(spec),
             ports: ports(spec),
             tolerations: Toleration::of(object),

@@ -133,6 +133,15 @@ fn where_pods_go() {
 }
 
 #[test]
+fn one_of_every_name_takes_pods_that_ask_for_another() {
+    let mut world = World::with_one_scheduler();
+    world.put("nodes", node("n0", "4", "2"));
+    let key = world.put("pods", with(json!({"schedulerName": "another"})));
+    world.settle();
+    assert_eq!(fate(&world, &key), "n0");
+}
+
+#[test]
 fn no_nodes_at_all() {
     let mut world = world(&[]);
     let key = world.put("pods", pod("p", json!({})));
