@@ -21,7 +21,7 @@ const HEARD_LATE: u64 = 500;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pauses {
     targets: Vec<BTreeMap<RoleName, Revision>>,
-    /// All of these stood once: whoever goes back there does not wait.
+    /// All of these stood once.
     completed: BTreeSet<usize>,
     present: usize,
     /// When all steps before a pause were met for the first time.
@@ -35,6 +35,16 @@ impl Pauses {
         known.unwrap_or_else(|| {
             self.targets.push(targets.clone());
             self.targets.len() - 1
+        })
+    }
+
+    /// Whoever goes back to what stood once does not wait. Roles may have come or gone since.
+    fn goes_back(&self) -> bool {
+        let Some(present) = self.targets.get(self.present) else { return false };
+        let mut completed = self.completed.iter().filter_map(|number| self.targets.get(*number));
+        completed.any(|stood| {
+            let mut common = stood.iter().filter(|(role, _)| present.contains_key(*role)).peekable();
+            common.peek().is_some() && common.all(|(role, revision)| present.get(role) == Some(revision))
         })
     }
 
@@ -95,7 +105,7 @@ impl Judge {
     /// A pause that cannot be over lets no role come further than what is named before it.
     pub(super) fn pauses_last(&mut self, t: u64, group: u32, spec: &Spec, role: &Role, updated: u32) {
         self.note_pauses(t, group);
-        if self.pauses.completed.contains(&self.pauses.present) {
+        if self.pauses.goes_back() {
             return;
         }
         for rule in &spec.rules {
