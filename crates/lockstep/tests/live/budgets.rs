@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::Resource;
-use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -24,14 +24,14 @@ where
     api.create(&PostParams::default(), &object).await.expect("created")
 }
 
-/// Three groups of two pods of one ReplicaSet: the first two on `here`, the third on `there`.
+/// Three groups of two pods of one StatefulSet: the first two on `here`, the third on `there`.
 struct Scene {
     stage: Stage,
 }
 
 impl Scene {
     async fn start() -> Option<Self> {
-        let builder = Cluster::builder().not_a_guest().without(Component::Scheduler);
+        let builder = Cluster::builder().our_own("StatefulSets").without(Component::Scheduler);
         let cluster = builder.without(Component::ControllerManager).start_or_skip().await?;
         cluster.define(&definition::definition()).await.expect("the kind");
         let stage = Stage::new(cluster).await;
@@ -57,19 +57,19 @@ impl Scene {
         Api::namespaced(self.stage.cluster.client(), &self.stage.namespace)
     }
 
-    /// A ReplicaSet that nobody looks after.
-    async fn workload(&self, name: &str) -> ReplicaSet {
+    /// A StatefulSet that nobody looks after.
+    async fn workload(&self, name: &str) -> StatefulSet {
         let labels = json!({"app": "llm"});
         let template =
             json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}});
         let object = json!({
             "metadata": {"name": name},
-            "spec": {"replicas": 6, "selector": {"matchLabels": labels}, "template": template},
+            "spec": {"replicas": 6, "serviceName": name, "selector": {"matchLabels": labels}, "template": template},
         });
         create(&self.api(), object).await
     }
 
-    async fn pod(&self, i: u32, owner: &ReplicaSet) {
+    async fn pod(&self, i: u32, owner: &StatefulSet) {
         let name = format!("llm-{i}");
         let pods: Api<Pod> = self.api();
         let node = if i < 4 { "here" } else { "there" };
@@ -77,7 +77,7 @@ impl Scene {
             "metadata": {
                 "name": name, "labels": {"app": "llm", "shard": (i / 2).to_string()},
                 "ownerReferences": [{
-                    "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "llm", "controller": true,
+                    "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "llm", "controller": true,
                     "uid": owner.metadata.uid,
                 }],
             },
@@ -134,7 +134,7 @@ async fn a_budget_is_told_unit_by_unit() {
         row.iter().filter(|cell| !cell.is_empty()).map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(cells(&rows[0]), ["UNIT", "READY", "NEEDED", "AVAILABLE", "EVICTING ONE"]);
-    assert_eq!(cells(&rows[1]), ["group \"0\" of ReplicaSet/llm", "2/2", "2", "yes", "pays"]);
+    assert_eq!(cells(&rows[1]), ["group \"0\" of StatefulSet/llm", "2/2", "2", "yes", "pays"]);
 
     scene.ready("llm-5", false).await;
     let told = stage.lockstep(&["budget", "llm", "-o", "json"]).await.json();
@@ -155,7 +155,7 @@ async fn a_workload_without_pods_is_still_expected() {
     let told = async || scene.stage.lockstep(&["budget", "llm"]).await;
     told().await.says("llm: 1 group may be taken away now. Of 3, 3 are available and 2 must stay.");
 
-    let key = format!("ReplicaSet/gone@{}@apps/v1", gone.metadata.uid.expect("a UID"));
+    let key = format!("StatefulSet/gone@{}@apps/v1", gone.metadata.uid.expect("a UID"));
     let groups =
         RootMemory { groups: BTreeSet::from(["0".to_owned(), "1".to_owned()]), ..RootMemory::default() };
     let state = BudgetState { memory: Memory(BTreeMap::from([(key, groups)])), ..BudgetState::default() };
@@ -167,7 +167,7 @@ async fn a_workload_without_pods_is_still_expected() {
     assert_eq!(waits.code, 1, "{}{}", waits.out, waits.err);
     assert!(waits.out.contains("after 2 missing of budget llm"), "{}", waits.out);
 
-    let sets: Api<ReplicaSet> = scene.api();
+    let sets: Api<StatefulSet> = scene.api();
     sets.delete("gone", &DeleteParams::default()).await.expect("deleted");
     told().await.says("llm: 1 group may be taken away now. Of 3, 3 are available and 2 must stay.");
 }
@@ -184,7 +184,7 @@ async fn a_drain_is_told_before_it_happens() {
     let waits = check("node/here").await;
     assert_eq!(waits.code, 1, "{}{}", waits.out, waits.err);
     assert!(waits.out.contains("would pass, after waiting"), "{}", waits.out);
-    assert!(waits.out.contains("after group \"0\" of ReplicaSet/llm is back"), "{}", waits.out);
+    assert!(waits.out.contains("after group \"0\" of StatefulSet/llm is back"), "{}", waits.out);
 
     scene.budget(0).await;
     let never = scene.stage.lockstep(&["drain-check", "here", "-o", "json"]).await;

@@ -197,9 +197,6 @@ impl Plan {
         add("partition", says("partition"));
         add("paused", says("paused: true"));
         add("pause step", says("pause:"));
-        add("slow role", says("ready-after"));
-        add("minReadySeconds", says("minReadySeconds"));
-        add("small skew", ["1%", "5%", "10%"].iter().any(|skew| says(&format!("maxSkew: {skew}}}"))));
         add("rolled back by itself", says("onFailure: Rollback"));
         add("groups recreated", says("GroupRecreate"));
         add(

@@ -39,10 +39,6 @@ struct Sketched {
     missing: bool,
     /// How many stay old.
     partition: u32,
-    /// Its pods take so many seconds to start, however fast others are.
-    slow: u32,
-    /// For so many seconds it must be ready before it counts.
-    min_ready: u32,
     /// The rest of how it moves.
     strategy: String,
 }
@@ -70,20 +66,13 @@ impl Sketched {
         };
         let parts: Vec<&str> =
             [self.strategy.as_str(), &partition].into_iter().filter(|part| !part.is_empty()).collect();
-        let mut more = match parts[..] {
+        let more = match parts[..] {
             [] => String::new(),
-            _ => format!("updateStrategy: {{{}}}\n", parts.join(", ")),
+            _ => format!("updateStrategy: {{{}}}", parts.join(", ")),
         };
-        if self.min_ready > 0 {
-            more += &format!("minReadySeconds: {}\n", self.min_ready);
-        }
-        let manifest = match self.workers {
+        match self.workers {
             0 => role(self.name, self.replicas, &image, &more),
             workers => gang(self.name, self.replicas, workers, &image, &more),
-        };
-        match self.slow {
-            0 => manifest,
-            seconds => slowly(&manifest, seconds),
         }
     }
 }
@@ -138,24 +127,12 @@ impl Draw {
         };
         let workers = if self.0.chance(30) { self.between(1, 2) } else { 0 };
         let replicas = self.between(1, 6);
-        let slow = if self.0.chance(15) { self.between(10, 90) } else { 0 };
-        let min_ready = if self.0.chance(20) { self.between(1, 15) } else { 0 };
-        Sketched {
-            name,
-            replicas,
-            workers,
-            image: 1,
-            missing: false,
-            partition: 0,
-            slow,
-            min_ready,
-            strategy,
-        }
+        Sketched { name, replicas, workers, image: 1, missing: false, partition: 0, strategy }
     }
 
     fn rule(&mut self) -> String {
         if self.0.chance(50) {
-            let skew = self.one_of(&[1, 5, 10, 25, 50, 75, 100]);
+            let skew = self.between(1, 4) * 25;
             return format!(
                 "coordination:\n- name: together\n  roles: [prefill, decode]\n  rollingUpdate: {{maxSkew: {skew}%}}\n"
             );
@@ -194,21 +171,6 @@ impl Draw {
         }
         sketch.paused = !last && self.0.chance(12);
     }
-}
-
-/// The same role, with pods that take so long to start.
-fn slowly(manifest: &str, seconds: u32) -> String {
-    let annotation = format!("kubelet.lockstep.dev/ready-after: {seconds}s");
-    manifest
-        .replace("annotations: {}", &format!("annotations: {{{annotation}}}"))
-        .replace(
-            "annotations: {kubelet.lockstep.dev/image",
-            &format!("annotations: {{{annotation}, kubelet.lockstep.dev/image"),
-        )
-        .replace(
-            "template: {spec:",
-            &format!("template: {{metadata: {{annotations: {{{annotation}}}}}, spec:"),
-        )
 }
 
 /// Every version is a good one, and each follows the one before. What a person holds back is held by nothing else.
