@@ -114,7 +114,7 @@ async fn run(chore: Chore) -> Result<()> {
 }
 
 async fn cluster(builder: Builder) -> Result<()> {
-    let cluster = builder.our_own().start().await?;
+    let cluster = builder.our_own("a real control plane").start().await?;
     println!("export KUBECONFIG={}", cluster.kubeconfig().display());
     if let Some(kubectl) = cluster.program("kubectl") {
         if let Some(folder) = kubectl.parent() {
@@ -129,7 +129,7 @@ async fn cluster(builder: Builder) -> Result<()> {
 
 async fn floor(pods: u32, parallel: u32, rounds: u32) -> Result<()> {
     let nodes = NodeGroup::new("node", pods.div_ceil(100)).with_capacity("cpu", "1000");
-    let cluster = Cluster::builder().our_own().nodes(nodes).start().await?;
+    let cluster = Cluster::builder().our_own("a real control plane").nodes(nodes).start().await?;
     for _ in 0..rounds {
         println!("{}", Floor::measure(&cluster, pods as usize, parallel as usize).await?);
     }

@@ -7,6 +7,7 @@
 pub(crate) mod history;
 mod instance;
 mod judge;
+mod pauses;
 mod rules;
 mod stable;
 
@@ -45,6 +46,8 @@ pub enum Promise {
     SkewBound,
     /// No role goes beyond what the steps have reached.
     StepOrder,
+    /// A pause lasts as long as it says, unless it is promoted or the rollout goes back.
+    PauseLength,
     /// Below the partition nothing is created at the new revision.
     PartitionUntouched,
     /// A revision that is available nowhere takes at most `max(1, maxUnavailable)` instances.
@@ -65,12 +68,13 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Floor,
         Self::GroupFloor,
         Self::SurgeCeiling,
         Self::SkewBound,
         Self::StepOrder,
+        Self::PauseLength,
         Self::PartitionUntouched,
         Self::Containment,
         Self::RecreateBarrier,

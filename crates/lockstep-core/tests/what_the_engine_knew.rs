@@ -3,12 +3,15 @@
 mod golden_support;
 mod support;
 
-use golden_support::build::within;
+use golden_support::build::{one_group, ordered, pause, update, within};
 use lockstep_core::model::Spec;
-use lockstep_core::names::RoleName;
+use lockstep_core::names::{RoleName, RuleName};
+use lockstep_core::number::IntOrPercent;
 use lockstep_core::promises::{Checker, Promise};
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::{By, Event, SpecEvent, Subject, What};
+use lockstep_core::snapshot::Promotion;
+use lockstep_core::time::Millis;
 use support::{rev, role, set};
 
 /// How old the engine's view always may be.
@@ -147,5 +150,36 @@ fn nobody_who_does_not_look_learns_what_is_stable() {
             told.create(900, i, rev("A"));
         }
         assert_eq!(told.broken(), expected, "late {late}");
+    }
+}
+
+#[test]
+fn a_pause_lasts_as_long_as_it_says() {
+    let spec = |revision: &str| {
+        let canary = vec![
+            update("r", IntOrPercent::Int(1)),
+            pause(Some(Millis(5_000))),
+            update("r", IntOrPercent::Percent(100)),
+        ];
+        one_group(vec![within(role("r", 4, revision), 1, 0)], vec![ordered("canary", canary)])
+    };
+    // The canary is ready at 300. When the next is taken, which step somebody promoted before, and what is broken.
+    let rows: [(u64, Option<u32>, &[Promise]); 5] = [
+        (1_000, None, &[Promise::PauseLength]),
+        (5_288, None, &[Promise::PauseLength]),
+        (5_300 - LAG - 1, None, &[]),
+        (1_000, Some(1), &[]),
+        (1_000, Some(0), &[Promise::PauseLength]),
+    ];
+    for (t, promoted, expected) in rows {
+        let mut told = Told::standing(&spec("A"));
+        told.wish(200, &spec("B"), true).wish(200, &spec("B"), false);
+        told.delete(210, 3, By::Engine).gone(220, 3).create(220, 3, rev("B")).ready(300, 3, rev("B"));
+        if let Some(step) = promoted {
+            let rule = RuleName::new("canary");
+            told.at(900, What::Promoted(Promotion { target: rev("B"), rule, step, group: None }));
+        }
+        told.delete(t, 2, By::Engine);
+        assert_eq!(told.broken(), expected, "taken at {t}, promoted {promoted:?}");
     }
 }

@@ -161,7 +161,8 @@ fn rights() -> Value {
 impl World {
     async fn start() -> Option<Self> {
         let builder = Cluster::builder().without(Component::Scheduler).without(Component::ControllerManager);
-        let cluster = builder.our_own().start_or_skip().await?;
+        let cluster =
+            builder.our_own("rights, which an embedded cluster does not tell apart").start_or_skip().await?;
         let kubectl = cluster.program("kubectl").expect("kubectl");
         let operator =
             cluster.access_as("operator", &[]).expect("our own").client("operator").await.expect("a client");

@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_millis(300);
 
 async fn cluster() -> Option<Cluster> {
     let builder = Cluster::builder().without(Component::Scheduler).without(Component::ControllerManager);
-    builder.our_own().start_or_skip().await
+    builder.not_a_guest().start_or_skip().await
 }
 
 /// When the work began and when it was dropped, term by term.

@@ -203,3 +203,25 @@ async fn the_same_seed_gives_the_same_history() {
     }
     assert_eq!(history().await, history().await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_it_is_told_who_asked_for_what() {
+    let cluster = Cluster::start(Setup { audit: true, ..setup() });
+    let watch = send(&cluster, Method::GET, &format!("{CONFIG_MAPS}?watch=1"), None).await;
+    create(&cluster, CONFIG_MAPS, config_map("a", "1")).await;
+    create(&cluster, CONFIG_MAPS, config_map("a", "1")).await;
+    drop(watch);
+    ask(&cluster, Method::DELETE, &format!("{CONFIG_MAPS}/a"), None).await;
+    let log = cluster.audit();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let ours = lines.filter(|line| line["userAgent"] == "test/1").map(|line| {
+        let (object, code) = (&line["objectRef"], &line["responseStatus"]["code"]);
+        assert_eq!(object["resource"], "configmaps");
+        format!("{} {} {code}", line["verb"], object["name"]).replace('"', "")
+    });
+    // A watch is told of when it is over.
+    let told = ["create a 201", "create a 409", "watch null 200", "delete a 200"];
+    assert_eq!(ours.collect::<Vec<_>>(), told);
+    assert!(log.contains("system:"), "the controllers of the cluster ask for things, too");
+    assert_eq!(Cluster::start(setup()).audit(), "", "nobody has asked for it");
+}

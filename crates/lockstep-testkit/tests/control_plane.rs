@@ -26,7 +26,7 @@ async fn is_written(cluster: &Cluster, name: &str) -> bool {
 
 #[tokio::test]
 async fn it_is_the_version_that_is_pinned() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
     let version = cluster.client().apiserver_version().await.expect("a version");
     assert_eq!(version.git_version, "v1.37.0");
 }
@@ -36,7 +36,9 @@ async fn ten_starts_and_stops_leave_nothing_behind() {
     let mut times = Vec::new();
     for _ in 0..10 {
         let began = Instant::now();
-        let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+        let Some(cluster) = Cluster::builder().our_own("real components").start_or_skip().await else {
+            return;
+        };
         times.push(began.elapsed());
         let traces = Traces::of(&cluster);
         assert!(traces.everything_is_there(), "{traces:?}");
@@ -49,8 +51,8 @@ async fn ten_starts_and_stops_leave_nothing_behind() {
 
 #[tokio::test]
 async fn clusters_stand_side_by_side_and_know_nothing_of_each_other() {
-    let Some(one) = Cluster::builder().our_own().start_or_skip().await else { return };
-    let Some(two) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(one) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
+    let Some(two) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
     write_down(&one, "only-in-one").await;
     assert!(is_written(&one, "only-in-one").await);
     assert!(!is_written(&two, "only-in-one").await);
@@ -60,7 +62,7 @@ async fn clusters_stand_side_by_side_and_know_nothing_of_each_other() {
 
 #[tokio::test]
 async fn components_come_back_with_all_they_knew() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
     write_down(&cluster, "before").await;
 
     cluster.stop(Component::ApiServer).await.expect("stopped");
@@ -82,7 +84,7 @@ async fn components_come_back_with_all_they_knew() {
 
 #[tokio::test]
 async fn somebody_else_has_only_the_rights_they_were_given() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
     let stranger = cluster.access_as("stranger", &[]).expect("a certificate");
     let maps: Api<ConfigMap> = Api::default_namespaced(stranger.client("stranger").await.expect("a client"));
     let refused = maps.list(&Default::default()).await.expect_err("no rights");
@@ -98,7 +100,7 @@ async fn somebody_else_has_only_the_rights_they_were_given() {
 #[ignore = "started by the tests below"]
 async fn a_test_that_ends_badly() {
     let Some(how) = std::env::var_os(leftovers::HOW) else { return };
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own("real components").start_or_skip().await else { return };
     Traces::of(&cluster).hand_over();
     if how == "panic" {
         panic!("on purpose");

@@ -18,7 +18,7 @@ fn map(name: &str) -> ConfigMap {
 
 #[tokio::test]
 async fn a_write_whose_answer_is_lost_has_been_made_and_the_audit_log_knows_by_whom() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().not_a_guest().start_or_skip().await else { return };
     let access = cluster.access().expect("our own");
     let proxy = cluster.proxy().await.expect("a proxy");
     let way = access.through(&proxy.url(), proxy.ca_pem());

@@ -30,8 +30,12 @@ struct Stage {
 impl Stage {
     /// So many nodes, each with room for one pod.
     async fn with_nodes(count: u32) -> Option<Self> {
-        let cluster =
-            Cluster::builder().our_own().gangs().nodes(NodeGroup::new("node", count)).start_or_skip().await?;
+        let cluster = Cluster::builder()
+            .not_a_guest()
+            .gangs()
+            .nodes(NodeGroup::new("node", count))
+            .start_or_skip()
+            .await?;
         let kind = GroupVersionKind::gvk("scheduling.k8s.io", "v1beta1", "PodGroup");
         let resource = ApiResource::from_gvk_with_plural(&kind, "podgroups");
         let pods = Api::namespaced(cluster.client(), "default");

@@ -114,7 +114,7 @@ async fn replace(api: &Api<Pod>, roll: &RollCall, name: &str, node: &str, old: O
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_pods_replaced_ten_times_under_their_names_none_lost_none_revived() {
     let nodes = NodeGroup::new("node", 10).with_capacity("pods", "200");
-    let cluster = Cluster::builder().our_own().nodes(nodes).start_or_skip().await;
+    let cluster = Cluster::builder().not_a_guest().nodes(nodes).start_or_skip().await;
     let Some(cluster) = cluster else { return };
     let api: Api<Pod> = Api::namespaced(cluster.client(), "default");
     let roll = RollCall::start(cluster.client());
@@ -143,7 +143,7 @@ async fn a_thousand_pods_replaced_ten_times_under_their_names_none_lost_none_rev
 #[tokio::test]
 async fn a_node_that_is_gone_takes_its_pods_with_it_and_brings_them_back() {
     let kubelet = Options { lease_period: Some(Duration::from_millis(500)), ..Options::default() };
-    let cluster = Cluster::builder().our_own().nodes(NodeGroup::new("node", 2)).kubelet(kubelet);
+    let cluster = Cluster::builder().not_a_guest().nodes(NodeGroup::new("node", 2)).kubelet(kubelet);
     let cluster = cluster.node_grace(Duration::from_secs(4)).start_or_skip().await;
     let Some(cluster) = cluster else { return };
     let api: Api<Pod> = Api::namespaced(cluster.client(), "default");

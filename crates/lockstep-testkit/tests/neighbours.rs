@@ -20,7 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[ignore = "builds the LeaderWorkerSet controller from Go modules, some minutes: see docs/testing.md"]
 async fn a_leader_worker_set_comes_up() {
     let nodes = NodeGroup::new("node", 3);
-    let Some(cluster) = Cluster::builder().our_own().nodes(nodes).start_or_skip().await else { return };
+    let Some(cluster) =
+        Cluster::builder().our_own("the controllers of others").nodes(nodes).start_or_skip().await
+    else {
+        return;
+    };
     let neighbour = leader_worker_set::start(&cluster).await.expect("it starts");
 
     let kind = leader_worker_set::leader_worker_sets();

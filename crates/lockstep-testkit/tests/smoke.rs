@@ -161,7 +161,10 @@ async fn a_lockstep_set_is_played_in_the_simulation() {
 /// Not started, not stopped, and nothing left in it.
 #[tokio::test]
 async fn the_same_on_a_cluster_of_the_user_s_own() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().our_own("a cluster that has StatefulSets").start_or_skip().await
+    else {
+        return;
+    };
     let program = std::env::current_exe().expect("this program");
     let mut run = tokio::process::Command::new(program);
     // Two at a time, in one program.

@@ -256,7 +256,8 @@ fn llama(prefill: u32, more: &str) -> String {
 /// A cluster with an operator and an autoscaler that looks often.
 async fn with_autoscaler() -> Option<(Cluster, Operator)> {
     let quick = |builder: Builder, flag: &&str| builder.flag(Component::ControllerManager, flag);
-    with_operator(QUICK.iter().fold(Cluster::builder(), quick), &[]).await
+    let builder = Cluster::builder().our_own("the autoscaler of a real controller manager");
+    with_operator(QUICK.iter().fold(builder, quick), &[]).await
 }
 
 #[tokio::test]

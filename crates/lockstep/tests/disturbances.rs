@@ -116,7 +116,7 @@ async fn holder(cluster: &Cluster) -> String {
 }
 
 async fn nodes() -> Option<Cluster> {
-    let cluster = Cluster::builder().our_own().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
+    let cluster = Cluster::builder().not_a_guest().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
     cluster.install_kinds().await.expect("our kinds");
     Some(cluster)
 }
@@ -208,7 +208,11 @@ async fn answers_that_are_lost_are_found_out() {
 
 #[tokio::test]
 async fn the_api_server_is_restarted_in_mid_rollout() {
-    let Some((cluster, operator)) = with_operator(Cluster::builder().our_own(), &[]).await else { return };
+    let Some((cluster, operator)) =
+        with_operator(Cluster::builder().our_own("to kill the API server"), &[]).await
+    else {
+        return;
+    };
     let verdict = play(&cluster, &one_change(), async {
         until_rolling(&cluster).await;
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -265,7 +269,7 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
 
 #[tokio::test]
 async fn an_operator_that_cannot_work_says_so() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().not_a_guest().start_or_skip().await else { return };
     let kubeconfig = cluster.kubeconfig().to_owned();
     // Nobody has made our kinds known.
     let operator = cluster.operator_through(LOCKSTEP, &kubeconfig, &[]).expect("an operator");

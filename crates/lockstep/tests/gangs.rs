@@ -14,7 +14,7 @@ use lockstep_testkit::operator::Operator;
 /// Nodes on which one pod of thirty CPUs fits each, with gang scheduling.
 async fn nodes(count: u32) -> Option<(Cluster, Operator)> {
     let nodes = NodeGroup::new("node", count);
-    let cluster = Cluster::builder().our_own().gangs().nodes(nodes).start_or_skip().await?;
+    let cluster = Cluster::builder().not_a_guest().gangs().nodes(nodes).start_or_skip().await?;
     let operator = cluster.operator(LOCKSTEP, &[]).await.expect("an operator");
     Some((cluster, operator))
 }

@@ -19,6 +19,7 @@ use kube::core::GroupVersionKind;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use lockstep_api::budget::definition;
+use lockstep_testkit::cluster::Builder;
 use lockstep_testkit::{Cluster, Component};
 use serde_json::{Value, json};
 
@@ -26,8 +27,12 @@ const NAMESPACE: &str = "lockstep-system";
 
 /// A cluster in which nobody starts the operator, so that things stay as they were installed. The rest of it
 /// is needed: the controller manager also ends what is deleted.
+fn builder() -> Builder {
+    Cluster::builder().without(Component::Scheduler)
+}
+
 async fn cluster() -> Option<Cluster> {
-    Cluster::builder().our_own().without(Component::Scheduler).start_or_skip().await
+    builder().not_a_guest().start_or_skip().await
 }
 
 fn run(cluster: &Cluster, args: &[&str]) -> Ran {
@@ -145,7 +150,8 @@ async fn what_is_printed_is_what_kubectl_takes() {
 
 #[tokio::test]
 async fn the_operator_may_run_where_only_restricted_pods_may() {
-    let Some(cluster) = cluster().await else { return };
+    let builder = builder().our_own("the admission plugin PodSecurity");
+    let Some(cluster) = builder.start_or_skip().await else { return };
     ok(&cluster, &["install"]);
     let namespaces: Api<Namespace> = Api::all(cluster.client());
     let labels = namespaces.get(NAMESPACE).await.expect("the namespace").metadata.labels.expect("labels");
@@ -245,7 +251,7 @@ async fn budgets_that_somebody_else_defined_are_left_to_them() {
 
 #[tokio::test]
 async fn the_operator_may_do_what_it_does_and_no_more() {
-    let Some(cluster) = cluster().await else { return };
+    let Some(cluster) = builder().our_own("rights (RBAC)").start_or_skip().await else { return };
     ok(&cluster, &["install"]);
     let may = |verb: &'static str, group: &'static str, resource: &'static str, rest: Value| {
         let client = cluster.client();

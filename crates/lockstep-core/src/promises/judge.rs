@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::history::{History, by_hand, number};
 use super::instance::Instance;
+use super::pauses::Pauses;
 use super::{Broken, Promise};
 use crate::model::{Role, RuleKind, Spec, StrategyKind};
 use crate::revision::Revision;
@@ -16,6 +17,7 @@ pub(super) struct Judge {
     torn_down: BTreeSet<(u64, u32)>,
     /// Groups in which something was moved towards the present targets.
     opened: BTreeSet<u32>,
+    pub(super) pauses: Pauses,
     /// What the present event breaks.
     broken: Vec<Broken>,
 }
@@ -53,7 +55,11 @@ impl Judge {
         match &event.what {
             What::Spec(wish) => self.wish(t, wish),
             What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
-            What::Ready { of, .. } => self.history.gain(t, of),
+            What::Ready { of, .. } => {
+                self.history.gain(t, of);
+                self.note_pauses(t, of.group);
+            }
+            What::Promoted(promotion) => self.promote(promotion),
             What::Unready { of, by, .. } => {
                 self.history.learn_stable(&of.role, t);
                 if *by == By::Engine {
@@ -89,6 +95,7 @@ impl Judge {
         let recreates = wish.spec.strategy.kind == StrategyKind::GroupRecreate;
         self.history.only_recreated =
             recreates && (self.history.wish.is_none() || self.history.only_recreated);
+        self.turn_pauses(t, wish);
         let before = self.history.take(t, wish);
         if before.is_none_or(|before| before.targets != wish.targets) {
             let changes = |role: &&Role| self.history.changes(&role.name);
@@ -96,6 +103,7 @@ impl Judge {
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
+        (0..wish.spec.replicas).for_each(|group| self.note_pauses(t, group));
         // What stands at the target when the wish changes (a surge that has become an ordinal, say) was reached
         // without a move.
         for group in self.history.groups() {
@@ -139,6 +147,7 @@ impl Judge {
         if spec.paused {
             self.fail(t, Promise::Paused, format!("{of} is created at {revision}"));
         }
+        self.pauses_last(t, of.group, &spec, &role, updated);
         for rule in &spec.rules {
             match &rule.kind {
                 RuleKind::RollingUpdate(skew) if skew.roles.contains(&role.name) => {
@@ -241,6 +250,10 @@ impl Judge {
         }
         let moves = matches!(why, "Update" | "Repair") && !kept;
         if moves && spec.strategy.kind == StrategyKind::RollingUpdate {
+            if outdated && self.history.changes(&role.name) {
+                let updated = self.history.updated(of.group, &role, t, false) + 1;
+                self.pauses_last(t, of.group, &spec, &role, updated);
+            }
             self.opening(t, of.group, &spec);
         }
     }

@@ -3,7 +3,7 @@
 use super::Promise;
 use super::judge::Judge;
 use crate::model::{Role, Skew, Spec, Step};
-use crate::number::{Ratio, update_to};
+use crate::number::{IntOrPercent, Ratio, update_to};
 
 impl Judge {
     pub(super) fn skew_bound(
@@ -50,17 +50,15 @@ impl Judge {
         let mut allowed = 0;
         let mut named = false;
         let asks = steps.iter().filter_map(|step| match step {
-            Step::Update { role, to } => Some((spec.role(role)?, *to)),
+            Step::Update { role, to } => Some((step, spec.role(role)?, *to)),
             Step::Pause { .. } => None,
         });
-        for (of, to) in asks {
-            let eligible = of.replicas.saturating_sub(self.history.limits(of, group).1);
-            let target = update_to(to, of.replicas, eligible);
+        for (step, of, to) in asks {
             if of.name == role.name {
-                allowed = target.max(allowed);
+                allowed = self.asked(group, of, to).max(allowed);
                 named = true;
             }
-            if self.history.changes(&of.name) && self.history.updated_ready(group, of, t) < target {
+            if !self.is_met(t, group, spec, step) {
                 let later =
                     steps.iter().any(|s| matches!(s, Step::Update { role: r, .. } if *r == role.name));
                 if updated > allowed && (named || later) {
@@ -71,5 +69,19 @@ impl Judge {
                 return;
             }
         }
+    }
+
+    /// Whether the engine could hold a step to be met. Who waits in a pause is not asked here.
+    pub(super) fn is_met(&self, t: u64, group: u32, spec: &Spec, step: &Step) -> bool {
+        let Step::Update { role, to } = step else { return true };
+        let Some(role) = spec.role(role) else { return true };
+        !self.history.changes(&role.name)
+            || self.history.updated_ready(group, role, t) >= self.asked(group, role, *to)
+    }
+
+    /// How many updated instances of a role a step asks for.
+    pub(super) fn asked(&self, group: u32, role: &Role, to: IntOrPercent) -> u32 {
+        let eligible = role.replicas.saturating_sub(self.history.limits(role, group).1);
+        update_to(to, role.replicas, eligible)
     }
 }

@@ -45,7 +45,15 @@ impl Sim<'_> {
                 && b.message.ends_with("until it is promoted")
                 && !b.message.contains("time is over")
         });
-        waits && crate::verbs::promote(spec, &mut self.memory, None, self.now) > 0
+        if !waits {
+            return false;
+        }
+        let before = self.memory.promoted.clone();
+        let passed = crate::verbs::promote(spec, &mut self.memory, None, self.now);
+        for promotion in self.memory.promoted.difference(&before) {
+            (self.sink)(Event::at(self.now.0, What::Promoted(promotion.clone())));
+        }
+        passed > 0
     }
 
     fn act(&mut self, plan: &Plan) {

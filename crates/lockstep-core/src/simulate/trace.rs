@@ -9,6 +9,7 @@ use crate::blocked::Reason;
 use crate::model::Spec;
 use crate::names::RoleName;
 use crate::revision::Revision;
+use crate::snapshot::Promotion;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,6 +145,8 @@ pub enum What {
         /// The whole sentence.
         message: String,
     },
+    /// Somebody let a pause pass.
+    Promoted(Promotion),
     /// The run is over.
     End {
         /// How.

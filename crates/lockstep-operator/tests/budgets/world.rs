@@ -122,7 +122,7 @@ impl World {
             Where::Real => Cluster::builder()
                 .without(Component::Scheduler)
                 .without(Component::ControllerManager)
-                .our_own(),
+                .our_own("a real API server"),
         };
         let cluster = builder.start_or_skip().await?;
         let client = cluster.client();

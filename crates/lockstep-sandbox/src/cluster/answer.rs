@@ -1,13 +1,16 @@
 //! Requests, from the first to the last word: webhooks are asked in between.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 
 use crate::request::Request;
 use crate::server::{Answer, Call, Told};
+use crate::store::Key;
 
 use super::Shared;
+use super::audit::Asked;
 
 impl Shared {
     /// What comes of a request.
@@ -20,7 +23,13 @@ impl Shared {
         loop {
             match self.handle(now, request, &told) {
                 Answer::Ask(call) => self.ask(&call, &mut told).await,
-                done => return done,
+                Answer::Done(done) => {
+                    if let Some(log) = &self.audit {
+                        log.note(Asked::read(request, now), &done, self.now());
+                    }
+                    return Answer::Done(done);
+                }
+                Answer::Watch(watch) => return Answer::Watch(watch),
             }
         }
     }
@@ -28,9 +37,20 @@ impl Shared {
     /// Carries a question to a webhook, and back what it says.
     pub async fn ask(&self, call: &Call, told: &mut Told) {
         let time = std::time::Duration::from_secs(call.timeout);
-        let said = tokio::time::timeout(time, self.caller.call(call)).await;
+        let said = tokio::time::timeout(time, self.caller.call(call, self.elsewhere(call))).await;
         let said = said.unwrap_or_else(|_| Err("context deadline exceeded".to_owned()));
         told.tell(call, said);
+    }
+
+    /// Where the service of a webhook is, if it says so itself.
+    fn elsewhere(&self, call: &Call) -> Option<String> {
+        let service = &call.client["service"];
+        let text = |key: &str| Arc::from(service[key].as_str().unwrap_or_default());
+        let key = Key { resource: Arc::from("services"), namespace: text("namespace"), name: text("name") };
+        let state = self.lock();
+        let spec = &state.server.store().get(&key)?["spec"];
+        let name = spec["externalName"].as_str().filter(|_| spec["type"] == "ExternalName")?;
+        Some(format!("{name}:{}", service["port"].as_u64().unwrap_or(443)))
     }
 
     fn handle(&self, now: Timestamp, request: &Request, told: &Told) -> Answer {

@@ -1,6 +1,6 @@
 //! All that is stored, in a file: a cluster that is started over it goes on where it was.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -76,7 +76,12 @@ impl Data {
         let bytes = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
-        std::fs::write(&beside, bytes).map_err(failed)?;
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        // It holds every secret of the cluster.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&beside).and_then(|mut file| file.write_all(&bytes)).map_err(failed)?;
         std::fs::rename(&beside, path).map_err(failed)
     }
 }

@@ -4,6 +4,7 @@
 //! hour passes in the moment everybody waits for it.
 
 mod answer;
+mod audit;
 mod body;
 pub mod data;
 mod drive;
@@ -21,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::controllers::{Controllers, Kinds};
+use crate::controllers::{Controllers, GRACE, Kinds};
 use crate::server::{Catalogue, Server, Settings};
 
 pub use self::body::Answered;
@@ -38,14 +39,21 @@ pub struct Setup {
     pub settings: Settings,
     /// What time it is when it starts.
     pub origin: Timestamp,
-    /// Controllers that are not wanted, by name.
+    /// Controllers that are not wanted, by name, or by that of the component they are part of.
     pub without: Vec<String>,
+<<<<<<< HEAD
     /// The scheduler takes every pod, also those that ask for another by `schedulerName`: there is none besides.
     pub any_scheduler: bool,
+=======
+    /// How long a node may be silent before it is called lost: 40 seconds, unless told.
+    pub node_grace: SignedDuration,
+>>>>>>> w-s
     /// Who carries questions to webhooks.
     pub caller: Arc<dyn Caller>,
     /// What stood in it before.
     pub data: Option<data::Data>,
+    /// Every request is remembered, for [`Cluster::audit`].
+    pub audit: bool,
 }
 
 impl Setup {
@@ -60,9 +68,16 @@ impl Setup {
             settings: Settings::default(),
             origin,
             without: Vec::new(),
+<<<<<<< HEAD
             any_scheduler: false,
             caller: Arc::new(Webhooks::default()),
             data: None,
+=======
+            node_grace: GRACE,
+            caller: Arc::new(Webhooks::default()),
+            data: None,
+            audit: false,
+>>>>>>> w-s
         }
     }
 }
@@ -81,6 +96,7 @@ pub(crate) struct Shared {
     kinds: Arc<Known>,
     revision: Arc<Tidings<u64>>,
     caller: Arc<dyn Caller>,
+    audit: Option<audit::Log>,
     origin: Timestamp,
     started: Instant,
     /// The revision it started with, and how many requests there were since: no two have the same number.
@@ -128,7 +144,11 @@ impl Drop for Task {
 impl Cluster {
     /// Starts a cluster. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
+<<<<<<< HEAD
         let Setup { settings, origin, without, any_scheduler, caller, data } = setup;
+=======
+        let Setup { settings, origin, without, node_grace, caller, data, audit } = setup;
+>>>>>>> w-s
         let server = match data {
             Some(data) => {
                 let data = data.begun_again(origin);
@@ -137,8 +157,12 @@ impl Cluster {
             None => Server::new(settings, origin),
         };
         let kinds = Arc::new(Known(RwLock::new(server.catalogue().clone())));
+<<<<<<< HEAD
         let controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>);
         let mut controllers = if any_scheduler { controllers.with_one_scheduler() } else { controllers };
+=======
+        let mut controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>, node_grace);
+>>>>>>> w-s
         for name in &without {
             controllers.switch(name, false);
         }
@@ -147,7 +171,8 @@ impl Cluster {
         let state = Mutex::new(State { server, controllers });
         let started = Instant::now();
         let requests = AtomicU64::new(0);
-        let shared = Shared { state, kinds, revision, caller, origin, started, first, requests };
+        let audit = audit.then(audit::Log::default);
+        let shared = Shared { state, kinds, revision, caller, audit, origin, started, first, requests };
         let shared = Arc::new(shared);
         let driver = tokio::spawn(drive::drive(Arc::downgrade(&shared)));
         Self { shared, _driver: Arc::new(Task(driver)) }
@@ -166,6 +191,12 @@ impl Cluster {
     /// All that is stored, to be kept elsewhere.
     pub fn data(&self) -> data::Data {
         data::Data::of(&self.shared.lock().server)
+    }
+
+    /// The audit log so far, as a real API server writes it: one event of `audit.k8s.io/v1` in a line. Empty unless
+    /// it was [asked for](Setup::audit).
+    pub fn audit(&self) -> String {
+        self.shared.audit.as_ref().map(audit::Log::text).unwrap_or_default()
     }
 
     /// Looks at the server.

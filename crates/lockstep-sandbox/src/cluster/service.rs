@@ -15,6 +15,7 @@ use crate::refusal::Refusal;
 use crate::request::{Method, Query, Request, User};
 use crate::server::{self, Answer};
 
+use super::audit::Asked;
 use super::body::Answered;
 use super::{Shared, stream};
 
@@ -88,7 +89,8 @@ impl InProcess {
             Answer::Done(done) => response(&done),
             Answer::Watch(mut watch) => {
                 let warnings = std::mem::take(&mut watch.warnings);
-                let events = stream::events(self.shared, *watch).map(Ok);
+                let asked = self.shared.audit.as_ref().map(|_| Asked::read(&request, self.shared.now()));
+                let events = stream::events(self.shared, *watch, asked).map(Ok);
                 let mut response = Response::new(Answered::Events(Box::pin(events)));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 warn(response.headers_mut(), &warnings);

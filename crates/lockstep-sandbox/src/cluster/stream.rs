@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::server::{Told, Watch};
 
 use super::Shared;
+use super::audit::Asked;
 use super::tidings::Changes;
 
 /// How often those who want to know are told how far they are.
@@ -27,10 +28,24 @@ struct Watching {
     ends: Instant,
     bookmark: Instant,
     over: bool,
+    /// For the audit log, which is told when it is over.
+    asked: Option<Asked>,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let (Some(log), Some(asked)) = (&self.shared.audit, self.asked.take()) {
+            log.ended(asked, self.shared.now());
+        }
+    }
 }
 
 /// The events of a watch, each a line.
-pub(super) fn events(shared: Arc<Shared>, watch: Watch) -> impl Stream<Item = Bytes> + Send {
+pub(super) fn events(
+    shared: Arc<Shared>,
+    watch: Watch,
+    asked: Option<Asked>,
+) -> impl Stream<Item = Bytes> + Send {
     let now = Instant::now();
     let lasts = watch.timeout.map_or(LONGEST, Duration::from_secs);
     let watching = Watching {
@@ -41,6 +56,7 @@ pub(super) fn events(shared: Arc<Shared>, watch: Watch) -> impl Stream<Item = By
         ends: now + lasts,
         bookmark: now + BOOKMARK,
         over: false,
+        asked,
     };
     futures::stream::unfold(watching, |mut watching| async move {
         let line = watching.next().await?;

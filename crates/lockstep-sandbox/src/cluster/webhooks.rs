@@ -26,15 +26,16 @@ pub type Carried<'a> = Pin<Box<dyn Future<Output = Result<Value, String>> + Send
 
 /// Carries a question to a webhook.
 pub trait Caller: fmt::Debug + Send + Sync {
-    /// The review that comes back, or why there is none.
-    fn call<'a>(&'a self, call: &'a Call) -> Carried<'a>;
+    /// The review that comes back, or why there is none. Where the service of the webhook is somewhere outside of the
+    /// cluster, `elsewhere` is its address there.
+    fn call<'a>(&'a self, call: &'a Call, elsewhere: Option<String>) -> Carried<'a>;
 }
 
 /// A webhook in this process: a review in, a review out.
 pub type Handler = Arc<dyn Fn(Value) -> Carried<'static> + Send + Sync>;
 
-/// Goes to webhooks over HTTPS. Services are found where one says they are, since nobody routes to them here; some
-/// webhooks may be in this process.
+/// Goes to webhooks over HTTPS. Services are found where one says they are, or they themselves (`ExternalName`), since
+/// nobody routes to them here; some webhooks may be in this process.
 #[derive(Default)]
 pub struct Webhooks {
     services: Mutex<BTreeMap<String, String>>,
@@ -61,7 +62,7 @@ impl Webhooks {
     }
 
     /// Where a question goes: the address, the name it is asked under, and the path.
-    fn way(&self, client: &Value) -> Result<Way, String> {
+    fn way(&self, client: &Value, elsewhere: Option<String>) -> Result<Way, String> {
         if let Some(url) = client["url"].as_str() {
             let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
             let host = uri.host().ok_or_else(|| format!("{url} names no host"))?.to_owned();
@@ -72,7 +73,7 @@ impl Webhooks {
         let text = |key: &str| service[key].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
         let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        let address = services.get(&format!("{namespace}/{name}")).cloned();
+        let address = services.get(&format!("{namespace}/{name}")).cloned().or(elsewhere);
         let address = address.ok_or_else(|| format!("service {name:?} not found"))?;
         let path = if text("path").is_empty() { "/" } else { text("path") };
         Ok(Way { address, host: format!("{name}.{namespace}.svc"), path: path.to_owned() })
@@ -86,13 +87,13 @@ struct Way {
 }
 
 impl Caller for Webhooks {
-    fn call<'a>(&'a self, call: &'a Call) -> Carried<'a> {
+    fn call<'a>(&'a self, call: &'a Call, elsewhere: Option<String>) -> Carried<'a> {
         let handler = self.here.lock().unwrap_or_else(PoisonError::into_inner).get(&call.name).cloned();
         if let Some(handler) = handler {
             return handler(call.body.clone());
         }
         Box::pin(async move {
-            let way = self.way(&call.client)?;
+            let way = self.way(&call.client, elsewhere)?;
             let trusted = call.client["caBundle"].as_str().and_then(base64::decode).unwrap_or_default();
             post(&way, &trusted, &call.body).await
         })

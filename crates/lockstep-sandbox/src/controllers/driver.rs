@@ -29,8 +29,8 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// All there are.
-    pub fn all(kinds: Arc<dyn Kinds>) -> Self {
+    /// All there are. A node may be silent for so long before it is called lost.
+    pub fn all(kinds: Arc<dyn Kinds>, grace: SignedDuration) -> Self {
         let all: Vec<Box<dyn Controller>> = vec![
             Box::new(Furnisher::service_account()),
             Box::new(Deployments::default()),
@@ -38,7 +38,7 @@ impl Controllers {
             Box::new(Scheduler::default()),
             Box::new(PodGroupProtection::default()),
             Box::new(Budgets::new(Arc::clone(&kinds))),
-            Box::new(NodeLifecycle::default()),
+            Box::new(NodeLifecycle::with_grace(grace)),
             Box::new(TaintEviction::default()),
             Box::new(PodCollector::default()),
             Box::new(Namespaces::default()),
@@ -47,12 +47,19 @@ impl Controllers {
         Self { all, off: BTreeSet::new() }
     }
 
+    /// What they are called.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.all.iter().map(|controller| controller.name())
+    }
+
     /// Also gives every namespace the certificate of the API server, in `kube-root-ca.crt`.
     pub fn publish(mut self, pem: &str) -> Self {
         self.all.push(Box::new(Furnisher::root_certificate(pem)));
         self
     }
 
+<<<<<<< HEAD
     /// With a scheduler that takes every pod, whatever its `schedulerName`.
     pub fn with_one_scheduler(mut self) -> Self {
         let one = Scheduler::of_every_name();
@@ -68,16 +75,20 @@ impl Controllers {
     }
 
     /// Switches one on or off. Whether there is one of that name.
+=======
+    /// Switches one on or off, or all of a component (`kube-controller-manager`). Whether there is any of that name.
+>>>>>>> w-s
     pub fn switch(&mut self, name: &str, on: bool) -> bool {
-        let Some(name) = self.names().find(|found| *found == name) else {
-            return false;
-        };
-        if on {
-            self.off.remove(name)
-        } else {
-            self.off.insert(name)
-        };
-        true
+        let named = self.all.iter().filter(|one| one.name() == name || one.manager() == name);
+        let names: Vec<&'static str> = named.map(|one| one.name()).collect();
+        for name in &names {
+            if on {
+                self.off.remove(name)
+            } else {
+                self.off.insert(name)
+            };
+        }
+        !names.is_empty()
     }
 
     /// One round: what each of them wishes, made without knowing what the others wish. One that is not among them
@@ -175,6 +186,7 @@ mod tests {
         world.put("nodes", node("n0", "4", "0"));
         let key = world.put("pods", pod("p", json!({})));
         assert!(world.controllers.switch("kube-scheduler", false));
+        assert!(world.controllers.switch("kube-controller-manager", false));
         assert!(!world.controllers.switch("unheard-of", false));
         world.settle();
         assert!(world.get(&key)["spec"]["nodeName"].is_null());

@@ -34,6 +34,7 @@ pub use collector::GarbageCollector;
 pub use deployment::Deployments;
 pub use driver::Controllers;
 pub use namespaces::Namespaces;
+pub(crate) use node::GRACE;
 pub use node::{NodeLifecycle, PodCollector, TaintEviction};
 pub use podgroups::PodGroupProtection;
 pub use replicaset::ReplicaSets;

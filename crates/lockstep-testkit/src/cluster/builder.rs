@@ -12,14 +12,11 @@ use lockstep_kubelet::{NodeGroup, Options};
 use super::access::client_from;
 use super::component::Setting;
 use super::guest::Guest;
-use super::{Cluster, ClusterError, Component, ControlPlane, embedded, files, ports};
+use super::{AGENT, Cluster, ClusterError, Component, ControlPlane, embedded, files, ports};
 use crate::build::{Part, Programs};
 use crate::pki::Authority;
 use crate::process::Supervisor;
 use crate::say;
-
-/// How the kit's own client appears in the audit log.
-const AGENT: &str = "lockstep-testkit";
 
 /// How often a start is tried when somebody else takes a port.
 const TRIES: u32 = 3;
@@ -32,7 +29,7 @@ pub struct Builder {
     without: Vec<Component>,
     nodes: Vec<NodeGroup>,
     kubelet: Options,
-    our_own: bool,
+    our_own: Option<&'static str>,
     not_a_guest: bool,
     embedded: bool,
     flags: Vec<(Component, String)>,
@@ -46,7 +43,7 @@ impl Default for Builder {
             without: Vec::new(),
             nodes: Vec::new(),
             kubelet: Options::default(),
-            our_own: false,
+            our_own: None,
             not_a_guest: false,
             embedded: false,
             flags: Vec::new(),
@@ -74,14 +71,15 @@ impl Builder {
         self
     }
 
-    /// It must be of our own: its components are going to be stopped, or its audit log read. With a cluster of
-    /// the user's own such a test is skipped, loudly.
-    pub fn our_own(mut self) -> Self {
-        self.our_own = true;
+    /// It must be made of real processes of our own, because the test needs this: "to stop the API server". With a
+    /// cluster of the user's own, or an embedded one, such a test is skipped, loudly.
+    pub fn our_own(mut self, why: &'static str) -> Self {
+        self.our_own = Some(why);
         self
     }
 
-    /// Programs are going to run beside it. An embedded cluster will do, one of the user's own will not.
+    /// Programs are going to run beside it, or its audit log is going to be read. An embedded cluster will do, one of the
+    /// user's own will not.
     pub fn not_a_guest(mut self) -> Self {
         self.not_a_guest = true;
         self
@@ -116,9 +114,13 @@ impl Builder {
     /// `LOCKSTEP_EMBEDDED` set, an embedded cluster is started if that will do.
     pub async fn start(self) -> Result<Cluster, ClusterError> {
         let cluster = match std::env::var_os("LOCKSTEP_KUBECONFIG") {
-            _ if self.embedded => embedded::start(&new_dir()).await?,
-            Some(kubeconfig) if !self.our_own && !self.not_a_guest => connect(Path::new(&kubeconfig)).await?,
-            _ if !self.our_own && wants_embedded() => embedded::start(&new_dir()).await?,
+            _ if self.embedded => embedded::start(&new_dir(), &self.without, self.node_grace).await?,
+            Some(kubeconfig) if self.our_own.is_none() && !self.not_a_guest => {
+                connect(Path::new(&kubeconfig)).await?
+            }
+            _ if self.our_own.is_none() && wants_embedded() => {
+                embedded::start(&new_dir(), &self.without, self.node_grace).await?
+            }
             _ => self.start_our_own().await?,
         };
         let Self { nodes, kubelet, .. } = self;
@@ -144,8 +146,8 @@ impl Builder {
     /// # Panics
     /// If it cannot be started for any other reason.
     pub async fn start_or_skip(self) -> Option<Cluster> {
-        let alone = self.our_own || (self.not_a_guest && !wants_embedded());
-        if alone && not_alone_here() {
+        let beside = (self.not_a_guest && !wants_embedded()).then_some("to run programs beside its cluster");
+        if self.our_own.or(beside).is_some_and(not_alone_here) {
             return None;
         }
         or_skip(self.start().await)
@@ -199,17 +201,12 @@ fn wants_embedded() -> bool {
     std::env::var_os("LOCKSTEP_EMBEDDED").is_some()
 }
 
-/// Whether the user has given a cluster, or asked for an embedded one: what needs processes of its own is skipped then,
-/// loudly.
-pub(crate) fn not_alone_here() -> bool {
-    let reason = if wants_embedded() {
-        "it needs processes of its own, and LOCKSTEP_EMBEDDED is set"
-    } else if std::env::var_os("LOCKSTEP_KUBECONFIG").is_some() {
-        "it needs a cluster of its own, and LOCKSTEP_KUBECONFIG is set"
-    } else {
-        return false;
-    };
-    skipped(reason);
+/// Whether the user has given a cluster, or asked for an embedded one: what needs one of processes of our own is skipped
+/// then, loudly.
+pub(crate) fn not_alone_here(why: &str) -> bool {
+    let set = ["LOCKSTEP_EMBEDDED", "LOCKSTEP_KUBECONFIG"];
+    let Some(set) = set.into_iter().find(|name| std::env::var_os(name).is_some()) else { return false };
+    skipped(&format!("it needs {why}, and {set} is set"));
     true
 }
 

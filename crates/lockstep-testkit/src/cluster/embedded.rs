@@ -1,13 +1,14 @@
 //! An embedded cluster in place of real processes.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use kube::config::Kubeconfig;
+use jiff::SignedDuration;
 use lockstep_sandbox::cluster::{Cluster as Sandbox, Listening, Setup};
 
-use super::access::client_from;
-use super::{Cluster, ClusterError};
+use super::{AGENT, Access, Cluster, ClusterError, Component, Credential};
 use crate::build::{Part, Programs};
+use crate::pki::Authority;
 use crate::process::Supervisor;
 use crate::say;
 
@@ -16,7 +17,10 @@ use crate::say;
 pub(super) struct Embedded {
     supervisor: Supervisor,
     _listening: Listening,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
+    access: Access,
+    /// Whoever stands before it or is asked by it has a certificate of this authority. It is not that of its own.
+    authority: Authority,
     dir: PathBuf,
     /// Those of a real control plane, for its clients.
     programs: Option<Programs>,
@@ -34,22 +38,45 @@ impl Embedded {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Its audit log, as a file has it.
+    pub fn audit(&self) -> String {
+        self.sandbox.audit()
+    }
 }
 
 /// Starts an embedded cluster that has a port, since operators are processes.
-pub(super) async fn start(dir: &Path) -> Result<Cluster, ClusterError> {
+pub(super) async fn start(
+    dir: &Path,
+    without: &[Component],
+    node_grace: Duration,
+) -> Result<Cluster, ClusterError> {
     let keep = std::env::var_os("LOCKSTEP_KEEP").is_some();
     let supervisor = Supervisor::start(dir, keep).map_err(ClusterError::file(dir))?;
-    let sandbox = Sandbox::start(Setup::now());
+    let without = without.iter().map(ToString::to_string).collect();
+    let node_grace = SignedDuration::try_from(node_grace).unwrap_or(SignedDuration::MAX);
+    let sandbox = Sandbox::start(Setup { audit: true, without, node_grace, ..Setup::now() });
     let listening = sandbox.listen(0).await.map_err(ClusterError::access("listen"))?;
+    let access = Access {
+        url: format!("https://{}", listening.access.address),
+        ca_pem: listening.access.authority.clone(),
+        credential: Credential::Token(listening.access.token.clone()),
+    };
     let kubeconfig = dir.join("admin.kubeconfig");
-    let text = listening.access.kubeconfig("embedded");
-    std::fs::write(&kubeconfig, text).map_err(ClusterError::file(&kubeconfig))?;
-    let config = Kubeconfig::read_from(&kubeconfig).map_err(ClusterError::access("the embedded cluster"))?;
-    let client = client_from(config, "lockstep-testkit", "the embedded cluster").await?;
+    access.write(&kubeconfig)?;
+    let client = access.client(AGENT).await?;
     let programs = tokio::task::spawn_blocking(|| Programs::of(Part::Kubernetes, &mut say).ok()).await;
     let programs = programs.ok().flatten();
-    let embedded =
-        Embedded { supervisor, _listening: listening, _sandbox: sandbox, dir: dir.to_owned(), programs };
+    let authority = Authority::new("lockstep test")?;
+    let dir = dir.to_owned();
+    let embedded = Embedded { supervisor, _listening: listening, sandbox, access, authority, dir, programs };
     Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: None, embedded: Some(embedded) })
 }

@@ -39,6 +39,9 @@ use crate::process::{Process, Supervisor};
 use crate::proxy::{Proxy, Upstream};
 use crate::scenario::Ground;
 
+/// How the kit's own client appears in the audit log.
+const AGENT: &str = "lockstep-testkit";
+
 /// How long a component may take to answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -90,8 +93,8 @@ pub enum ClusterError {
         /// What it answered last.
         reason: String,
     },
-    /// The cluster is the user's own: its components are not ours to touch.
-    #[error("{component} belongs to the cluster of the given kubeconfig and cannot be stopped or started")]
+    /// The cluster is the user's own, or an embedded one: its components are no processes of ours.
+    #[error("{component} is no process of the test's own and cannot be stopped or started")]
     NotOurs {
         /// Which.
         component: Component,
@@ -175,9 +178,10 @@ impl Cluster {
         &self.kubeconfig
     }
 
-    /// How the administrator gets in, if the cluster is our own.
+    /// How the administrator gets in, if the cluster is no guest's.
     pub fn access(&self) -> Option<&Access> {
-        self.ours.as_ref().map(|ours| &ours.access)
+        let embedded = self.embedded.as_ref().map(Embedded::access);
+        self.ours.as_ref().map(|ours| &ours.access).or(embedded)
     }
 
     /// A way in for somebody else, who has no rights but those given to the user or the groups.
@@ -187,9 +191,10 @@ impl Cluster {
         Ok(Access { credential: Credential::Certificate(identity), ..ours.access.clone() })
     }
 
-    /// The authority that signed the API server's certificate, if the cluster is our own.
+    /// An authority for certificates of the test's own servers, if the cluster is no guest's.
     pub fn authority(&self) -> Option<&Authority> {
-        self.ours.as_ref().map(|ours| &ours.authority)
+        let embedded = self.embedded.as_ref().map(Embedded::authority);
+        self.ours.as_ref().map(|ours| &ours.authority).or(embedded)
     }
 
     /// Where the store answers, if the cluster is our own.
@@ -199,15 +204,22 @@ impl Cluster {
 
     /// What the API server's audit log says so far.
     pub fn audit(&self) -> Result<Audit, ClusterError> {
+        if let Some(embedded) = &self.embedded {
+            let read = Audit::parse(embedded.audit().as_bytes());
+            return read.map_err(|(_, error)| ClusterError::access("read the audit log")(error));
+        }
         let ours = self.ours(Component::ApiServer)?;
         Audit::read(&ours.dir.join("audit.log")).map_err(ClusterError::access("read the audit log"))
     }
 
     /// A proxy before the API server, where faults can be played.
     pub async fn proxy(&self) -> Result<Proxy, ClusterError> {
-        let ours = self.ours(Component::ApiServer)?;
-        let Access { url, ca_pem, .. } = ours.access.clone();
-        let proxy = Proxy::start(&Upstream { url, ca_pem }, &ours.authority).await;
+        let component = Component::ApiServer;
+        let (Some(access), Some(authority)) = (self.access(), self.authority()) else {
+            return Err(ClusterError::NotOurs { component });
+        };
+        let Access { url, ca_pem, .. } = access.clone();
+        let proxy = Proxy::start(&Upstream { url, ca_pem }, authority).await;
         proxy.map_err(ClusterError::access("put a proxy before the API server"))
     }
 
@@ -234,8 +246,8 @@ impl Cluster {
     }
 
     async fn with_nodes(mut self, groups: &[NodeGroup], options: Options) -> Result<Self, ClusterError> {
-        let client = match &self.ours {
-            Some(ours) => ours.access.client("lockstep-kubelet").await?,
+        let client = match self.access() {
+            Some(access) => access.client("lockstep-kubelet").await?,
             None => self.client(),
         };
         let options = Options { stand_in: self.stand_in().to_owned(), ..options };
@@ -252,6 +264,11 @@ impl Cluster {
     pub fn dir(&self) -> Option<&Path> {
         let embedded = self.embedded.as_ref().map(Embedded::dir);
         self.ours.as_ref().map(|ours| ours.dir.as_path()).or(embedded)
+    }
+
+    /// It is embedded: there are no processes, and whoever gets in may do everything.
+    pub fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
     }
 
     /// It is a cluster of the user's own, where manners are minded.

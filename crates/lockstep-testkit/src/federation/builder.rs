@@ -8,6 +8,9 @@ use super::{Federation, Member};
 use crate::cluster::{AGGREGATION, Cluster, ClusterError, Component, not_alone_here, or_skip};
 use crate::neighbours::{karmada, kruise};
 
+/// What no embedded cluster has.
+const WHY: &str = "the controllers of Karmada";
+
 /// What Karmada needs of Kubernetes' own controllers. Others would take its templates for workloads of the host.
 const HOST_CONTROLLERS: &str =
     "--controllers=namespace-controller,garbage-collector-controller,serviceaccount-token-controller";
@@ -65,7 +68,7 @@ impl Builder {
     /// # Panics
     /// If it cannot be started although it can be built.
     pub async fn start_or_skip(self) -> Option<Federation> {
-        if not_alone_here() { None } else { or_skip(self.start().await) }
+        if not_alone_here(WHY) { None } else { or_skip(self.start().await) }
     }
 
     /// Starts it, and waits until Karmada calls all members ready.
@@ -77,7 +80,7 @@ impl Builder {
     }
 
     async fn host(&self) -> Result<(Cluster, karmada::Karmada), ClusterError> {
-        let mut host = Cluster::builder().our_own().without(Component::Scheduler);
+        let mut host = Cluster::builder().our_own(WHY).without(Component::Scheduler);
         for flag in AGGREGATION {
             host = host.flag(Component::ApiServer, flag);
         }
@@ -91,7 +94,7 @@ impl Builder {
     }
 
     async fn member(&self, name: &str) -> Result<Member, ClusterError> {
-        let cluster = Cluster::builder().our_own().nodes(self.nodes.clone()).start().await?;
+        let cluster = Cluster::builder().our_own(WHY).nodes(self.nodes.clone()).start().await?;
         self.define(&cluster).await?;
         let neighbours = if self.kruise { vec![kruise::start(&cluster).await?] } else { Vec::new() };
         let proxy = if self.proxies { Some(cluster.proxy().await?) } else { None };

@@ -53,7 +53,7 @@ pub struct Budgets {
 
 /// Measures everything.
 pub(super) async fn measure(program: &Path) -> Result<Budgets, ClusterError> {
-    let builder = Cluster::builder().our_own().without(Component::Scheduler);
+    let builder = Cluster::builder().our_own("what a real API server takes").without(Component::Scheduler);
     let cluster = builder.without(Component::ControllerManager).start().await?;
     cluster.define(&definition::definition()).await?;
     cluster.define(&shadow_definition()).await?;

@@ -79,7 +79,8 @@ impl Stage {
     /// Starts both, with room for so many pods. A first small set is rolled out, so that everybody is awake.
     pub async fn set(program: &Path, pods: u32) -> Result<Self, ClusterError> {
         let nodes = NodeGroup::new("node", pods.div_ceil(PODS_PER_NODE) + 1).with_capacity("cpu", "1000");
-        let cluster = Cluster::builder().our_own().nodes(nodes).start().await?;
+        let cluster =
+            Cluster::builder().our_own("what a real control plane takes").nodes(nodes).start().await?;
         let operator = cluster.operator(&program.display().to_string(), &[]).await?;
         let stage = Self { cluster, operator };
         let namespace = stage.cluster.new_namespace("first").await?;

@@ -12,7 +12,7 @@ use lockstep_core::observe::Aims;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
-use lockstep_core::snapshot::{Memory, Pod};
+use lockstep_core::snapshot::{Memory, Pod, Promotion};
 use lockstep_core::time::Time;
 use lockstep_sandbox::cluster::faults::Deed;
 use serde::Deserialize;
@@ -57,6 +57,8 @@ pub(super) struct Tape {
     layouts: BTreeMap<Revision, Vec<Member>>,
     targets: BTreeMap<RoleName, Revision>,
     said: Option<Said>,
+    /// Pauses that somebody let pass.
+    promoted: BTreeSet<Promotion>,
     known_generation: i64,
     /// The controller has not said yet that it knows the wish, or that it was redirected.
     unheard: bool,
@@ -83,6 +85,7 @@ impl Tape {
             layouts: BTreeMap::new(),
             targets: BTreeMap::new(),
             said: None,
+            promoted: BTreeSet::new(),
             known_generation: 0,
             unheard: false,
             redirected: false,
@@ -148,6 +151,12 @@ impl Tape {
 
     /// The controller says where it stands.
     pub fn hear(&mut self, generation: i64, status: &LockstepSetStatus) {
+        let memory = Memory::deserialize(&status.memory).unwrap_or_default();
+        for promotion in memory.promoted.clone() {
+            if self.promoted.insert(promotion.clone()) {
+                self.say(What::Promoted(promotion));
+            }
+        }
         if status.observed_generation < generation || generation < self.known_generation {
             return;
         }
@@ -170,7 +179,6 @@ impl Tape {
             .iter()
             .filter_map(|role| Some((RoleName::new(&role.name), role.revision.update.parse().ok()?)))
             .collect();
-        let memory = Memory::deserialize(&status.memory).unwrap_or_default();
         self.said = Some(Said { generation, end, targets, memory });
         self.retarget();
     }

@@ -25,7 +25,7 @@ impl Pair {
     pub async fn start() -> Option<Self> {
         let alone = ALONE.lock().await;
         let with_nodes = || Cluster::builder().gangs().nodes(NodeGroup::new("node", 3));
-        let real = with_nodes().our_own().start_or_skip().await?;
+        let real = with_nodes().our_own("a real cluster to compare with").start_or_skip().await?;
         let ours = with_nodes().embedded().start_or_skip().await?;
         let kubectl = real.program("kubectl").expect("a cluster of our own has a kubectl");
         let dir = real.dir().expect("a cluster of our own has a folder").join("clients");

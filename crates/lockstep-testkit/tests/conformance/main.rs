@@ -22,14 +22,12 @@ mod writes;
 mod wrong;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
 use kube::Client;
 use lockstep_sandbox::cluster::{Cluster as Embedded, Setup};
-use lockstep_sandbox::controllers::{Controllers, Kinds};
 use lockstep_testkit::serve::Server;
 use lockstep_testkit::{Cluster, Component};
 use serde_json::Value;
@@ -44,16 +42,6 @@ const ONCE_DIFFERED: [u64; 1] = [8_960];
 /// How many are under way at a time.
 const TOGETHER: usize = 16;
 
-/// Enough to ask controllers for their names.
-#[derive(Debug)]
-struct NoKinds;
-
-impl Kinds for NoKinds {
-    fn resource(&self, _: &str, _: &str) -> Option<(Arc<str>, bool)> {
-        None
-    }
-}
-
 /// The two servers.
 struct Both {
     real: Client,
@@ -66,8 +54,7 @@ impl Both {
         let real = cluster.access().expect("our own").client(play::AGENT).await.expect("a client");
         let mut setup = Setup::now();
         // Nobody but the sequences writes.
-        let controllers = Controllers::all(Arc::new(NoKinds));
-        setup.without = controllers.names().map(str::to_owned).collect();
+        setup.without = ["kube-controller-manager", "kube-scheduler"].map(str::to_owned).into();
         let ours = Client::new(Embedded::start(setup).service(), "default");
         Self { real, ours, played: AtomicU32::new(0) }
     }
@@ -155,8 +142,10 @@ fn seeds() -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_cluster_answers_as_a_real_one() {
-    let cluster =
-        Cluster::builder().without(Component::ControllerManager).without(Component::Scheduler).our_own();
+    let cluster = Cluster::builder()
+        .without(Component::ControllerManager)
+        .without(Component::Scheduler)
+        .our_own("a real API server to compare with");
     let Some(cluster) = cluster.start_or_skip().await else { return };
     let both = Both::new(&cluster).await;
     let conversion = convert::start().await;

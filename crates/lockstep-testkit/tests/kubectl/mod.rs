@@ -20,7 +20,7 @@ pub struct Server {
 
 impl Server {
     pub async fn start() -> Option<Self> {
-        let cluster = Cluster::builder().our_own().start_or_skip().await?;
+        let cluster = Cluster::builder().not_a_guest().start_or_skip().await?;
         let kubectl = cluster.program("kubectl").expect("a cluster of our own has a kubectl");
         Some(Self { cluster, kubectl })
     }

@@ -88,10 +88,23 @@ fn fail(error: &anyhow::Error, screen: &mut Screen<'_>) -> Exit {
         Some(bad) => say(&bad.0, screen),
         None => {
             let word = screen.paint_err.bad("error");
-            let _ = writeln!(screen.err, "{word}: {error:#}");
+            let _ = writeln!(screen.err, "{word}: {}", with_causes(error));
         }
     }
     Exit::BadInput
+}
+
+/// An error and what caused it, without causes that were told already.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.ends_with(&cause) {
+            told += &format!(": {cause}");
+        }
+    }
+    told
 }
 
 /// Writes complaints as messages.
@@ -108,4 +121,15 @@ fn coloured(complaint: &Complaint, paint: crate::screen::Paint) -> String {
         Severity::Warning => paint.warn("warning"),
     };
     format!("{}: {word}: {}", paint.bold(&complaint.place()), complaint.problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_causes;
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow::anyhow!("taken").context("port 1: taken").context("cannot listen");
+        assert_eq!(with_causes(&error), "cannot listen: port 1: taken");
+    }
 }

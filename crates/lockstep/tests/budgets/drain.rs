@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
+use lockstep_testkit::Cluster;
 use serde_json::json;
 
 use super::{SOON, World, set, until};
@@ -39,7 +40,7 @@ fn group(pod: &str) -> &str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_groups_on_a_node_one_goes_whole() {
-    let Some(world) = World::start().await else { return };
+    let Some(world) = World::start(Cluster::builder()).await else { return };
     world.budget(json!({"app": "llama"}), "lockstep.dev/group", 2).await;
     let sized = |groups: u32| {
         let mut set = set("vllm:1");

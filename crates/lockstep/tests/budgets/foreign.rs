@@ -70,7 +70,7 @@ async fn budget_and_pod(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kind_that_somebody_else_defined() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().not_a_guest().start_or_skip().await else { return };
     let mut foreign = definition::definition();
     foreign["metadata"]["labels"] = json!({});
     cluster.define(&foreign).await.expect("defined");
@@ -80,7 +80,7 @@ async fn a_kind_that_somebody_else_defined() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "builds Kruise from Go modules, some minutes: see docs/testing.md"]
 async fn the_kinds_of_kruise() {
-    let Some(cluster) = Cluster::builder().our_own().start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().not_a_guest().start_or_skip().await else { return };
     kruise::define_kinds(&cluster).await.expect("defined");
     is_respected(&cluster).await;
 }

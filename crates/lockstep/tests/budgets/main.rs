@@ -18,6 +18,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use lockstep_testkit::Cluster;
+use lockstep_testkit::cluster::Builder;
 use lockstep_testkit::groups::{Groups, Judge};
 use lockstep_testkit::neighbours::leader_worker_set;
 use serde_json::{Value, json};
@@ -32,8 +33,8 @@ struct World {
 }
 
 impl World {
-    async fn start() -> Option<Self> {
-        let installed = Installed::start_with(Cluster::builder(), &["--dialects=none"]).await?;
+    async fn start(builder: Builder) -> Option<Self> {
+        let installed = Installed::start_with(builder, &["--dialects=none"]).await?;
         let replica = installed.replica("one").await;
         installed.route_admission_to(&replica).await;
         installed.until_leading(&replica).await;
@@ -125,7 +126,7 @@ fn set(image: &str) -> Value {
 /// A rollout and drains draw on one account: neither takes more than it allows, and both come to their end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_drain_while_a_set_rolls() {
-    let Some(world) = World::start().await else { return };
+    let Some(world) = World::start(Cluster::builder()).await else { return };
     world.budget(json!({"app": "llama"}), "lockstep.dev/group", 2).await;
     world.apply(set("vllm:1")).await;
     let judge = world.judge("app=llama", "lockstep.dev/group", 4, 2);
@@ -165,7 +166,8 @@ fn leaders_and_workers() -> Value {
 /// pod, and that is free; another group has to wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_of_a_leader_worker_set_node_by_node() {
-    let Some(world) = World::start().await else { return };
+    let builder = Cluster::builder().our_own("the controllers of others");
+    let Some(world) = World::start(builder).await else { return };
     let _neighbour = leader_worker_set::start(&world.installed.cluster).await.expect("it starts");
     let label = "leaderworkerset.sigs.k8s.io/group-index";
     world.budget(json!({"app": "lws"}), label, 3).await;

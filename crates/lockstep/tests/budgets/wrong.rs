@@ -3,13 +3,14 @@
 use kube::api::{DynamicObject, PostParams};
 use kube::{Api, core::ApiResource};
 use lockstep_api::budget::PodUnavailableBudget;
+use lockstep_testkit::Cluster;
 use serde_json::{Value, json};
 
 use super::{World, set, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_makes_no_sense_is_refused_or_said() {
-    let Some(world) = World::start().await else { return };
+    let Some(world) = World::start(Cluster::builder()).await else { return };
     let client = world.installed.cluster.client();
     let budgets: Api<DynamicObject> = Api::namespaced_with(
         client.clone(),

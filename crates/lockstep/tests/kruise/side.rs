@@ -41,7 +41,7 @@ impl Side {
         let builder = Cluster::builder().without(Component::Scheduler).without(Component::ControllerManager);
         let running = match keeper {
             Keeper::Kruise => {
-                let cluster = builder.our_own().start_or_skip().await?;
+                let cluster = builder.our_own("the controllers of Kruise").start_or_skip().await?;
                 let manager = kruise::start_guarding_pods(&cluster).await.expect("Kruise");
                 Running::Kruise { cluster, _manager: manager }
             }

@@ -31,7 +31,7 @@ struct Scene {
 
 impl Scene {
     async fn start() -> Option<Self> {
-        let builder = Cluster::builder().our_own().without(Component::Scheduler);
+        let builder = Cluster::builder().our_own("StatefulSets").without(Component::Scheduler);
         let cluster = builder.without(Component::ControllerManager).start_or_skip().await?;
         cluster.define(&definition::definition()).await.expect("the kind");
         let stage = Stage::new(cluster).await;

@@ -29,7 +29,7 @@ spec:
 
 /// Only an API server: nobody does anything unless the test does.
 async fn stage() -> Option<Stage> {
-    let cluster = Cluster::builder().our_own().without(Component::Scheduler);
+    let cluster = Cluster::builder().not_a_guest().without(Component::Scheduler);
     let cluster = cluster.without(Component::ControllerManager).start_or_skip().await?;
     Some(Stage::new(cluster).await)
 }

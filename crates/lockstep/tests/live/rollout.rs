@@ -48,7 +48,7 @@ fn marks(tree: &Value) -> Vec<String> {
 #[tokio::test]
 async fn from_the_first_start_to_an_abort() {
     let nodes = NodeGroup::new("node", 2);
-    let Some(cluster) = Cluster::builder().our_own().nodes(nodes).start_or_skip().await else { return };
+    let Some(cluster) = Cluster::builder().not_a_guest().nodes(nodes).start_or_skip().await else { return };
     let _operator = cluster.operator(env!("CARGO_BIN_EXE_lockstep"), &[]).await.expect("an operator");
     let stage = Stage::new(cluster).await;
     let files = stage.cluster.dir().expect("our own").to_owned();

@@ -14,6 +14,9 @@ use installed::{Installed, USER, until};
 use lockstep_testkit::{Cluster, Component};
 use rules::{Right, idle, used};
 
+/// What no embedded cluster has.
+const RIGHTS: &str = "rights (RBAC)";
+
 /// Rights that the run below never needs, and why they are given all the same.
 const JUSTIFIED: [(&str, &str); 7] = [
     // Asked for by an admission plugin that is off unless somebody switches it on (OpenShift does): who names an
@@ -32,8 +35,10 @@ const JUSTIFIED: [(&str, &str); 7] = [
 #[tokio::test]
 async fn the_installed_rights_are_enough_and_none_is_idle() {
     // Each controller under its own name, as everywhere but in tests: the garbage collector is not asked.
-    let builder =
-        Cluster::builder().gangs().flag(Component::ControllerManager, "--use-service-account-credentials");
+    let builder = Cluster::builder()
+        .our_own(RIGHTS)
+        .gangs()
+        .flag(Component::ControllerManager, "--use-service-account-credentials");
     let Some(installed) = Installed::start(builder).await else { return };
     let mut first = installed.replica("lockstep-a").await;
     installed.route_admission_to(&first).await;
@@ -88,7 +93,7 @@ enum Said {
 async fn a_missing_right_is_said_and_once_given_all_goes_on() {
     // With the plugin for which one of the rights is there.
     let plugin = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
-    let builder = Cluster::builder().flag(Component::ApiServer, plugin);
+    let builder = Cluster::builder().our_own(RIGHTS).flag(Component::ApiServer, plugin);
     let Some(installed) = Installed::start(builder).await else { return };
     let replica = installed.replica("lockstep-a").await;
     installed.route_admission_to(&replica).await;

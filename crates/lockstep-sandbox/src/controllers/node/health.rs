@@ -21,8 +21,8 @@ const TTL: &str = "node.alpha.kubernetes.io/ttl";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// How long a node may be silent.
-const GRACE: SignedDuration = SignedDuration::from_secs(40);
+/// How long a node may be silent, unless told.
+pub(crate) const GRACE: SignedDuration = SignedDuration::from_secs(40);
 
 /// How long a new one may be.
 const STARTUP_GRACE: SignedDuration = SignedDuration::from_secs(60);
@@ -45,11 +45,19 @@ const TAINTS: [(&str, &str, &str); 6] = [
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// Tells which nodes are alive, and taints those that are not.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct NodeLifecycle {
+    grace: SignedDuration,
     feed: Feed,
     awake: bool,
     again: Option<Timestamp>,
+}
+
+impl NodeLifecycle {
+    /// A node may be silent for so long.
+    pub fn with_grace(grace: SignedDuration) -> Self {
+        Self { grace, feed: Feed::default(), awake: false, again: None }
+    }
 }
 
 impl Controller for NodeLifecycle {
@@ -65,7 +73,7 @@ impl Controller for NodeLifecycle {
         if !(news || due || self.awake) {
             return Turn { again: self.again, ..Turn::default() };
         }
-        let turn = Look { store, now, turn: Turn::default() }.take();
+        let turn = Look { store, now, grace: self.grace, turn: Turn::default() }.take();
         // What is wished may be refused.
         self.awake = !turn.wishes.is_empty();
         self.again = turn.again;
@@ -77,6 +85,7 @@ impl Controller for NodeLifecycle {
 struct Look<'a> {
     store: &'a Store,
     now: Timestamp,
+    grace: SignedDuration,
     turn: Turn,
 }
 
@@ -142,7 +151,7 @@ impl Look<'_> {
     /// Whether the node has only just been found silent.
     fn check_life(&mut self, key: &Key, node: &Value) -> bool {
         let known = read::condition(node, "Ready").is_some();
-        let grace = if known { GRACE } else { STARTUP_GRACE };
+        let grace = if known { self.grace } else { STARTUP_GRACE.max(self.grace) };
         let Some(until) = self.last_sign(node).and_then(|sign| sign.checked_add(grace).ok()) else {
             return false;
         };

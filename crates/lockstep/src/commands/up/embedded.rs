@@ -46,6 +46,12 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
     let caller = Arc::<Webhooks>::clone(&webhooks);
     // Manifests ask for Volcano, KAI and others by name; none of them is here, and pods should start all the same.
     let cluster = Cluster::start(Setup { data, caller, any_scheduler: true, ..Setup::now() });
+    if let Some(file) = &options.data {
+        // What could not be kept at the end is better said now.
+        write(&cluster, file)
+            .await
+            .with_context(|| format!("cannot keep the cluster in {}", file.display()))?;
+    }
     let listening = cluster.listen(options.port.unwrap_or(0)).await?;
     let kubeconfig = Kubeconfig::write(&listening.access.kubeconfig("lockstep"))?;
     let path = kubeconfig.file();

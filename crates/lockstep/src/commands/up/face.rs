@@ -1,5 +1,7 @@
 //! What a session is shown by.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use lockstep_core::time::Time;
 
@@ -8,8 +10,9 @@ use super::session::Session;
 
 /// Shows a session, and takes keys.
 pub trait Face {
-    /// Shows it; with `fresh` something has changed.
-    fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<()>;
+    /// Shows it; with `fresh` something has changed. Returns when to show it again though nothing changes: lengths of time
+    /// grow, and a change may have come too soon after the last.
+    fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<Duration>;
 
     /// The next key that means something. May be dropped and asked again at any time.
     async fn press(&mut self) -> Result<Press>;

@@ -111,8 +111,12 @@ impl Journal {
     }
 
     fn look_at_set(&mut self, set: &LiveSet, now: Time) {
-        let seen = self.sets.remove(&key(set)).unwrap_or_default();
-        for note in put_together(notes(&seen.status, &set.status)) {
+        let known = self.sets.remove(&key(set));
+        // One that is at its end when it is first seen has got there before.
+        let old_news = known.is_none() && progress::ended(set, now).is_some();
+        let seen = known.unwrap_or_default();
+        let notes = if old_news { Vec::new() } else { notes(&seen.status, &set.status) };
+        for note in put_together(notes) {
             let text = match phase_word(&note.reason) {
                 Some(word) => format!("{}: {word}: {}", set.name, note.message),
                 None => with_name(&set.name, &note.message),
@@ -213,6 +217,8 @@ fn tone(note: &Note) -> Tone {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn note(reason: &str, message: &str) -> Note {
@@ -250,6 +256,23 @@ mod tests {
             note("RollingBack", "goes back to a41d0"),
         ]);
         assert_eq!(told, [note("RollingBack", "goes back to a41d0")]);
+    }
+
+    #[test]
+    fn what_was_over_before_is_no_news() {
+        let mut journal = Journal::default();
+        let mut look = |phase: &str| {
+            let object = json!({
+                "metadata": {"name": "a", "namespace": "ml", "generation": 1}, "spec": {},
+                "status": {"observedGeneration": 1, "rollout": {"phase": phase}},
+            });
+            let set = LiveSet::of(serde_json::from_value(object).unwrap()).unwrap();
+            let before = journal.count;
+            journal.look_at_set(&set, Time(0));
+            journal.from(before).map(|entry| entry.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(look("Complete"), [Kind::Progress]);
+        assert!(look("Stalled").contains(&Kind::Note));
     }
 
     #[test]

@@ -36,13 +36,14 @@ use lockstep_operator::metrics::Metrics;
 use lockstep_operator::operator::{self, OperatorOptions};
 use lockstep_operator::serve::{Trigger, shutdown};
 use tokio::task::JoinHandle;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tracing_subscriber::EnvFilter;
 
 use self::args::UpArgs;
 use self::cluster::Running;
 use self::deeds::{Deed, perform};
 use self::face::Face;
+use self::journal::Kind;
 use self::plain::Plain;
 use self::script::Script;
 use self::session::Session;
@@ -54,9 +55,8 @@ use crate::input::cluster::block_on;
 use crate::input::live_set::now;
 use crate::install::{Installation, NAME};
 use crate::screen::{Paint, Screen};
+use crate::view::scene::Tone;
 
-/// How often the clock is looked at.
-const TICK: Duration = Duration::from_millis(50);
 /// How long the API server may take to serve our kinds.
 const SERVED: Duration = Duration::from_secs(30);
 
@@ -117,6 +117,10 @@ async fn show(
     let script = Script::new(args.roll, args.until);
     let mut session =
         Session::new(running.client.clone(), running.nodes.clone(), access(running), script, now());
+    if args.no_operator {
+        let text = "no operator runs here; `lockstep operator` in another terminal is one".to_owned();
+        session.journal.tell(Kind::Note, Tone::Warn, text, now());
+    }
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };
     if args.plain || !stdout().is_terminal() {
         writeln!(screen.out, "{}", access(running))?;
@@ -159,12 +163,11 @@ impl Theatre<'_> {
     async fn play(&self, face: &mut impl Face, session: &mut Session) -> Result<Exit> {
         let mut changes = watch_all(&self.running.client, self.running.scope.as_deref());
         let mut deeds = FuturesUnordered::new();
-        let mut tick = interval(TICK);
         let (stop, limit, failed) = (stopped(), self.over(), self.operator_failed());
         tokio::pin!(stop, limit, failed);
         let mut fresh = true;
         loop {
-            face.show(session, now(), fresh)?;
+            let again = face.show(session, now(), fresh)?;
             if let Some(exit) = session.end(now()) {
                 return Ok(exit);
             }
@@ -180,7 +183,7 @@ impl Theatre<'_> {
                     Press::Redraw => {}
                     Press::Quit => return Ok(Exit::Fine),
                 },
-                _ = tick.tick() => fresh = false,
+                () = sleep(again) => fresh = false,
                 stopped = &mut stop => return stopped.map(|()| Exit::Fine),
                 () = &mut limit => return Ok(if self.fails { Exit::TimedOut } else { Exit::Fine }),
                 error = &mut failed => return Err(error),

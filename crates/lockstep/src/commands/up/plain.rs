@@ -1,6 +1,7 @@
 //! A line for each change, for files, pipes and those who like it so.
 
 use std::future::pending;
+use std::time::Duration;
 
 use anyhow::Result;
 use lockstep_core::time::{Millis, Time};
@@ -10,6 +11,9 @@ use super::face::Face;
 use super::journal::Kind;
 use super::session::Session;
 use crate::screen::Screen;
+
+/// Nothing here grows with time, but the end may be a matter of it.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The lines.
 pub struct Plain<'a, 'b> {
@@ -26,7 +30,7 @@ impl<'a, 'b> Plain<'a, 'b> {
 }
 
 impl Face for Plain<'_, '_> {
-    fn show(&mut self, session: &Session, _: Time, _: bool) -> Result<()> {
+    fn show(&mut self, session: &Session, _: Time, _: bool) -> Result<Duration> {
         for entry in session.journal.from(self.next) {
             let time = since(entry.at.since(session.started()));
             writeln!(self.screen.out, "{time}  {}", entry.text)?;
@@ -37,7 +41,8 @@ impl Face for Plain<'_, '_> {
             }
             self.next = entry.number + 1;
         }
-        Ok(self.screen.out.flush()?)
+        self.screen.out.flush()?;
+        Ok(AGAIN)
     }
 
     async fn press(&mut self) -> Result<Press> {

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, stdout};
 use std::os::fd::AsFd;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use crossterm::cursor::Show;
@@ -85,19 +86,20 @@ impl Drop for Terminal {
 }
 
 impl Face for Terminal {
-    fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<()> {
+    fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<Duration> {
         if !OURS.load(Ordering::SeqCst) {
             bail!("a part of the program has panicked");
         }
         self.fresh |= fresh;
         let pause = if self.fresh { FASTEST } else { SLOWEST };
-        if self.drawn.is_some_and(|drawn| now.since(drawn) < pause) {
-            return Ok(());
+        let waited = self.drawn.map_or(pause, |drawn| now.since(drawn));
+        if waited < pause {
+            return Ok(Duration::from_millis(pause.0 - waited.0));
         }
         let scene = session.scene(now);
         self.terminal.draw(|frame| view::draw(frame, &scene, self.theme))?;
         (self.drawn, self.fresh) = (Some(now), false);
-        Ok(())
+        Ok(Duration::from_millis(SLOWEST.0))
     }
 
     async fn press(&mut self) -> Result<Press> {
