@@ -41,13 +41,10 @@ pub struct Setup {
     pub origin: Timestamp,
     /// Controllers that are not wanted, by name, or by that of the component they are part of.
     pub without: Vec<String>,
-<<<<<<< HEAD
     /// The scheduler takes every pod, also those that ask for another by `schedulerName`: there is none besides.
     pub any_scheduler: bool,
-=======
     /// How long a node may be silent before it is called lost: 40 seconds, unless told.
     pub node_grace: SignedDuration,
->>>>>>> w-s
     /// Who carries questions to webhooks.
     pub caller: Arc<dyn Caller>,
     /// What stood in it before.
@@ -68,16 +65,11 @@ impl Setup {
             settings: Settings::default(),
             origin,
             without: Vec::new(),
-<<<<<<< HEAD
             any_scheduler: false,
-            caller: Arc::new(Webhooks::default()),
-            data: None,
-=======
             node_grace: GRACE,
             caller: Arc::new(Webhooks::default()),
             data: None,
             audit: false,
->>>>>>> w-s
         }
     }
 }
@@ -144,11 +136,7 @@ impl Drop for Task {
 impl Cluster {
     /// Starts a cluster. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
-<<<<<<< HEAD
-        let Setup { settings, origin, without, any_scheduler, caller, data } = setup;
-=======
-        let Setup { settings, origin, without, node_grace, caller, data, audit } = setup;
->>>>>>> w-s
+        let Setup { settings, origin, without, any_scheduler, node_grace, caller, data, audit } = setup;
         let server = match data {
             Some(data) => {
                 let data = data.begun_again(origin);
@@ -157,12 +145,8 @@ impl Cluster {
             None => Server::new(settings, origin),
         };
         let kinds = Arc::new(Known(RwLock::new(server.catalogue().clone())));
-<<<<<<< HEAD
-        let controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>);
+        let controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>, node_grace);
         let mut controllers = if any_scheduler { controllers.with_one_scheduler() } else { controllers };
-=======
-        let mut controllers = Controllers::all(Arc::clone(&kinds) as Arc<dyn Kinds>, node_grace);
->>>>>>> w-s
         for name in &without {
             controllers.switch(name, false);
         }

@@ -59,7 +59,6 @@ impl Controllers {
         self
     }
 
-<<<<<<< HEAD
     /// With a scheduler that takes every pod, whatever its `schedulerName`.
     pub fn with_one_scheduler(mut self) -> Self {
         let one = Scheduler::of_every_name();
@@ -69,15 +68,7 @@ impl Controllers {
         self
     }
 
-    /// What they are called.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.all.iter().map(|controller| controller.name())
-    }
-
-    /// Switches one on or off. Whether there is one of that name.
-=======
     /// Switches one on or off, or all of a component (`kube-controller-manager`). Whether there is any of that name.
->>>>>>> w-s
     pub fn switch(&mut self, name: &str, on: bool) -> bool {
         let named = self.all.iter().filter(|one| one.name() == name || one.manager() == name);
         let names: Vec<&'static str> = named.map(|one| one.name()).collect();
