@@ -25,10 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
 use lockstep_federation::interpret::{self, Interpretation};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 pub use self::door::door;
@@ -50,14 +49,6 @@ pub struct Member {
     pub name: String,
     /// The way there.
     pub client: Client,
-}
-
-/// It cannot begin.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {doing}: {source}")]
-pub struct SpreadError {
-    doing: String,
-    source: kube::Error,
 }
 
 /// How late what members say is told. Shared by all who tell it; nothing is late unless somebody says so.
@@ -109,9 +100,8 @@ pub struct Spread {
 
 impl Spread {
     /// Begins. The host has to serve [its kinds](definitions). Whoever comes after another knows nothing of what that
-    /// one did, and does it again.
-    pub async fn start(setting: Setting) -> Result<Self, SpreadError> {
-        join(&setting).await?;
+    /// one did, and does it again. Must be called on a tokio runtime.
+    pub fn start(setting: Setting) -> Self {
         let mut tasks = JoinSet::new();
         tasks.spawn(detector::run(setting.host.clone()));
         tasks.spawn(binder::run(setting.host.clone()));
@@ -122,29 +112,8 @@ impl Spread {
             tasks.spawn(agent.clone().execute());
             tasks.spawn(agent.reflect());
         }
-        Ok(Self { _tasks: tasks })
+        Self { _tasks: tasks }
     }
-}
-
-/// Tells the host of its members.
-async fn join(setting: &Setting) -> Result<(), SpreadError> {
-    for Member { name, .. } in &setting.members {
-        let space = json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": work::space(name)},
-        });
-        let cluster = json!({
-            "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
-            "spec": {"syncMode": "Push"},
-        });
-        for (kind, object) in [(kinds::namespaces(), space), (cluster_kind(), cluster)] {
-            let api: Api<DynamicObject> = Api::all_with(setting.host.clone(), &kind);
-            let how = PatchParams::apply(MANAGER).force();
-            let named = object["metadata"]["name"].as_str().unwrap_or_default();
-            let applied = api.patch(named, &how, &Patch::Apply(&object)).await;
-            applied.map_err(|source| SpreadError { doing: format!("join {name}"), source })?;
-        }
-    }
-    Ok(())
 }
 
 /// The kinds that are spread.

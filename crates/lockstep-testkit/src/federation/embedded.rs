@@ -57,7 +57,7 @@ impl EmbeddedFederation {
         }
         let (to_host, _) = host.client_through(ways.host.clone(), !seed);
         let setting = Setting { host: to_host, members: ends, lateness: Lateness::default() };
-        let spread = Mutex::new(Some(start(&setting).await?));
+        let spread = Mutex::new(Some(Spread::start(setting.clone())));
         Ok(Self { setting, links, spread, names, members: clusters, host })
     }
 
@@ -87,11 +87,6 @@ impl EmbeddedFederation {
     pub fn history(&self) -> Vec<String> {
         std::iter::once(&self.host).chain(&self.members).flat_map(Embedded::history).collect()
     }
-}
-
-async fn start(setting: &Setting) -> Result<Spread, ClusterError> {
-    let started = Spread::start(setting.clone()).await;
-    started.map_err(ClusterError::access("spread workloads over members"))
 }
 
 impl Site for EmbeddedFederation {
@@ -133,10 +128,9 @@ impl Site for EmbeddedFederation {
     }
 
     async fn restart_controllers(&self) -> Result<(), ClusterError> {
-        let lock = || self.spread.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(lock().take());
-        let again = start(&self.setting).await?;
-        *lock() = Some(again);
+        let mut spread = self.spread.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(spread.take());
+        *spread = Some(Spread::start(self.setting.clone()));
         Ok(())
     }
 }

@@ -96,7 +96,7 @@ struct Instant {
 /// Judges what happened from the first wish on. Losses that others caused are excused until their member is whole. What
 /// two members did no further apart than `skew` has no order.
 pub(super) fn judge(names: &[String], events: &[Event], skew: Duration) -> Vec<Breach> {
-    let instants = instants(names.len(), events);
+    let instants = instants(names.len(), events, skew);
     let mut breaches: Vec<Breach> = Vec::new();
     for rule in [Rule::Available, Rule::Standing, Rule::Old] {
         let mut open: Option<Breach> = None;
@@ -173,7 +173,7 @@ fn near(i: usize, instants: &[Instant], skew: Duration) -> impl Iterator<Item = 
 }
 
 /// Everything at every instant at which something changed, or a pod had been ready for long enough.
-fn instants(members: usize, events: &[Event]) -> Vec<Instant> {
+fn instants(members: usize, events: &[Event], skew: Duration) -> Vec<Instant> {
     let mut scenes = vec![Scene::default(); members];
     let mut excused = vec![0; members];
     let mut promise: Option<Promise> = None;
@@ -212,8 +212,16 @@ fn instants(members: usize, events: &[Event]) -> Vec<Instant> {
             }
             (counts, *excused)
         });
+        instants.extend(lasting(instants.last(), now, skew));
         instants.push(Instant { at: now, members: counted.collect(), promise: promise.clone() });
     }
+}
+
+/// What was last known, for a moment at which nothing happened: in whatever order it came about, it was so then.
+fn lasting(last: Option<&Instant>, until: Duration, skew: Duration) -> Option<Instant> {
+    let last = last?;
+    let moment = skew + Duration::from_millis(1);
+    (last.at + 2 * moment <= until).then(|| Instant { at: last.at + moment, ..last.clone() })
 }
 
 /// A pod that was available is not any more, and no controller deleted it.
@@ -364,6 +372,13 @@ mod tests {
         };
         assert_eq!(broken(promise(), story(1515)), []);
         assert_eq!(broken(promise(), story(1600)), [(Rule::Available, 1500, 1600, 2)]);
+    }
+
+    #[test]
+    fn what_came_at_once_and_lasts_is_so() {
+        let [a, b, c, d] = four();
+        let found = broken(promise(), vec![a.goes(1000), b, c.goes(1000), d, stands(0, 1000, 1400)]);
+        assert_eq!(found, [(Rule::Available, 1021, 1400, 2)]);
     }
 
     #[test]
