@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::interpret::Interpretation;
 use crate::path::Path;
-use crate::work::GENERATION;
+use crate::work::{GENERATION, RETAIN_REPLICAS};
 use crate::{IN_FORCE, LEASE, TEMPLATE};
 
 /// The customization for a kind.
@@ -57,15 +57,38 @@ fn reflect_script(kind: &Interpretation) -> String {
 }
 
 fn retain_script(kind: &Interpretation) -> String {
-    let paths =
-        kind.template.iter().chain([&kind.replicas]).chain(kind.strategy_paths().map(|(_, path)| path));
-    let kept: String = paths.map(|path| format!("    {}\n", keep(path))).collect();
+    let kept: String = kept_paths(kind).map(|path| format!("    {}\n", keep(path))).collect();
     include_str!("lua/retain.lua")
         .replace("$LEASE", LEASE)
         .replace("$TEMPLATE", TEMPLATE)
         .replace("$GENERATION", GENERATION)
         .replace("    $KEEP\n", &kept)
         .replace("$REPLICAS", &keep(&kind.replicas))
+}
+
+/// What the script `Retain` leaves of what is to be applied, for whoever applies without Karmada: an older lease that
+/// arrives late changes nothing of what a later one said.
+pub fn retain(kind: &Interpretation, desired: &Value, observed: &Value) -> Value {
+    let lease = |object: &Value| object["metadata"]["annotations"][LEASE].as_str()?.parse::<u64>().ok();
+    let mut kept = desired.clone();
+    if desired["metadata"]["labels"][RETAIN_REPLICAS] == "true" {
+        kind.replicas.copy(observed, &mut kept);
+    }
+    let is_older = lease(observed).is_some_and(|live| lease(desired).is_none_or(|incoming| incoming < live));
+    if !is_older {
+        return kept;
+    }
+    for path in kept_paths(kind) {
+        path.copy(observed, &mut kept);
+    }
+    for name in [LEASE, TEMPLATE, GENERATION] {
+        kept["metadata"]["annotations"][name] = observed["metadata"]["annotations"][name].clone();
+    }
+    kept
+}
+
+fn kept_paths(kind: &Interpretation) -> impl Iterator<Item = &Path> {
+    kind.template.iter().chain([&kind.replicas]).chain(kind.strategy_paths().map(|(_, path)| path))
 }
 
 fn word(field: crate::interpret::Field) -> &'static str {
@@ -105,6 +128,27 @@ mod tests {
                 assert!(!text.contains('$'), "{text}");
                 assert!(text.contains("\"maxUnavailable\""), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn an_older_lease_takes_nothing_back() {
+        let kind = &interpret::built_in()[0];
+        let workload = |lease: Option<&str>, replicas: u32, image: &str| {
+            json!({
+                "metadata": {"annotations": {LEASE: lease, TEMPLATE: image, GENERATION: "3"}, "labels": {"a": image}},
+                "spec": {"replicas": replicas, "paused": replicas == 4, "template": {"image": image}},
+            })
+        };
+        let live = workload(Some("7"), 4, "live");
+        for (incoming, kept) in [(Some("6"), true), (None, true), (Some("7"), false), (Some("12"), false)] {
+            let desired = workload(incoming, 9, "incoming");
+            let applied = retain(kind, &desired, &live);
+            let expected = if kept { &live } else { &desired };
+            for field in ["/spec", "/metadata/annotations"] {
+                assert_eq!(applied.pointer(field), expected.pointer(field), "{incoming:?}");
+            }
+            assert_eq!(applied["metadata"]["labels"]["a"], "incoming", "what is no business of a lease");
         }
     }
 

@@ -1,7 +1,7 @@
 //! A Work: what Karmada brings to one cluster, and what that cluster says of it.
 
 use lockstep_core::align::{LeaseId, Observation, Reach, Report, RollingStrategy, TemplateHash};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::interpret::{Field, Interpretation, Interpreter, count, int_or_percent};
 use crate::{IN_FORCE, LEASE, TEMPLATE};
@@ -20,7 +20,7 @@ pub const GENERATION: &str = "resourcetemplate.karmada.io/generation";
 const OVERRIDES: [&str; 2] =
     ["policy.karmada.io/applied-overrides", "policy.karmada.io/applied-cluster-overrides"];
 /// On a workload: its replicas are the member's own business.
-const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
+pub(crate) const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 
 /// A Work with one manifest, as Karmada makes them for workloads.
 #[derive(Debug, Clone, Copy)]
@@ -105,10 +105,9 @@ fn pointers(record: &str) -> Vec<String> {
 /// The status of a workload as it is reflected: its own, and what of its spec is in force. What the customization does
 /// in Karmada, for whoever reads a workload directly.
 pub fn reflect(kind: &Interpretation, workload: &Value) -> Value {
-    let mut status = workload["status"].clone();
-    if !status.is_object() {
-        status = Value::Object(Map::new());
-    }
+    let mut status = workload["status"].as_object().cloned().unwrap_or_default();
+    status.remove("conditions");
+    let mut status = Value::Object(status);
     let metadata = &workload["metadata"];
     let annotations = &metadata["annotations"];
     status["generation"] = metadata["generation"].clone();

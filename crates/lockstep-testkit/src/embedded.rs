@@ -20,6 +20,9 @@ use crate::scenario::Ground;
 /// So many changes are kept: all of any run.
 const CHANGES: usize = 10_000_000;
 
+/// The controllers that would take a template for a workload of the host.
+const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
+
 /// A cluster in this process.
 pub struct Embedded {
     sandbox: Sandbox,
@@ -27,7 +30,7 @@ pub struct Embedded {
     client: kube::Client,
     began: Instant,
     operators: Sights,
-    _kubelet: Kubelet,
+    _kubelet: Option<Kubelet>,
 }
 
 impl Embedded {
@@ -38,25 +41,40 @@ impl Embedded {
 
     /// The same, with a way for the kubelet stand-in that is not a good one.
     pub async fn start_with(seed: u64, nodes: &NodeGroup, way: Profile) -> Result<Self, ClusterError> {
+        let made = Self::bare(seed, &[]);
+        for (_, definition) in lockstep_api::crd::all() {
+            define(&made.client, &definition).await?;
+        }
+        nodes.create(&made.client).await.map_err(ClusterError::api("create nodes"))?;
+        let clock = Arc::new(TokioClock::starting_at(made.sandbox.now()));
+        let way = if way == Profile::default() {
+            made.client()
+        } else {
+            kube::Client::new(Faulty::before(made.sandbox.service(), way, !seed).0, "default")
+        };
+        let kubelet = Kubelet::start(way, Options { clock, ..Options::default() });
+        Ok(Self { _kubelet: Some(kubelet), ..made })
+    }
+
+    /// Starts one without nodes that only keeps objects, for whoever spreads them: its Deployments make no pods.
+    pub async fn host(seed: u64) -> Result<Self, ClusterError> {
+        let made = Self::bare(seed, &WORKLOADS);
+        for definition in lockstep_api::federation::definition::all() {
+            define(&made.client, &definition).await?;
+        }
+        Ok(made)
+    }
+
+    fn bare(seed: u64, without: &[&str]) -> Self {
         let began = Instant::now();
         let webhooks = Arc::new(Webhooks::default());
         let mut setup = Setup { caller: Arc::<Webhooks>::clone(&webhooks), ..Setup::at(origin()) };
         setup.settings.seed = seed;
         setup.settings.changes = CHANGES;
+        setup.without = without.iter().map(|name| (*name).to_owned()).collect();
         let sandbox = Sandbox::start(setup);
         let client = kube::Client::new(sandbox.service(), "default");
-        for (_, definition) in lockstep_api::crd::all() {
-            define(&client, &definition).await?;
-        }
-        nodes.create(&client).await.map_err(ClusterError::api("create nodes"))?;
-        let clock = Arc::new(TokioClock::starting_at(sandbox.now()));
-        let way = if way == Profile::default() {
-            client.clone()
-        } else {
-            kube::Client::new(Faulty::before(sandbox.service(), way, !seed).0, "default")
-        };
-        let kubelet = Kubelet::start(way, Options { clock, ..Options::default() });
-        Ok(Self { sandbox, webhooks, client, began, operators: Sights::default(), _kubelet: kubelet })
+        Self { sandbox, webhooks, client, began, operators: Sights::default(), _kubelet: None }
     }
 
     /// A client with all rights.

@@ -16,7 +16,9 @@ pub mod process;
 pub mod proxy;
 pub mod recorder;
 pub mod scenario;
+pub mod seeds;
 pub mod serve;
+pub mod ways;
 pub mod webhook;
 pub mod workload;
 

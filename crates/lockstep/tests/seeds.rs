@@ -16,20 +16,15 @@ mod seeded;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use lockstep_core::number::IntOrPercent;
+use lockstep_testkit::seeds::{number, play_all};
 use seeded::{Plan, Run};
 
 /// How many seeds the ordinary run plays, and which of them twice.
 const SEEDS: u64 = 200;
 const TWICE: u64 = 8;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 fn show(plan: &Plan) {
     println!("{plan}");
@@ -61,33 +56,6 @@ fn try_seed(seed: u64, twice: bool) -> Option<String> {
     run.fault().or_else(|| if twice { differs(&plan, &run) } else { None })
 }
 
-/// Plays seeds on every core. Returns those that went wrong.
-fn play_all(from: u64, count: u64, twice: impl Fn(u64) -> bool + Sync) -> BTreeMap<u64, String> {
-    let next = AtomicU64::new(from);
-    let wrong = Mutex::new(BTreeMap::new());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count {
-                        return;
-                    }
-                    let twice = twice(seed);
-                    let tried = std::panic::catch_unwind(|| try_seed(seed, twice));
-                    if let Some(fault) = tried.unwrap_or_else(|_| Some("a panic".to_owned())) {
-                        let words = fault.lines().take(3).collect::<Vec<_>>().join("\n");
-                        eprintln!("seed {seed}: {words}");
-                        wrong.lock().expect("nobody panics here").insert(seed, fault);
-                    }
-                }
-            });
-        }
-    });
-    wrong.into_inner().expect("nobody panics here")
-}
-
 #[test]
 fn no_promise_is_broken_whatever_goes_wrong() {
     if let Some(seed) = number("LOCKSTEP_SEED") {
@@ -96,7 +64,7 @@ fn no_promise_is_broken_whatever_goes_wrong() {
     let (long, from) = (number("LOCKSTEP_LONG"), number("LOCKSTEP_FROM").unwrap_or(0));
     let began = Instant::now();
     let count = long.unwrap_or(SEEDS);
-    let wrong = play_all(from, count, |seed| long.is_none() && seed % TWICE == 0);
+    let wrong = play_all(from, count, |seed| try_seed(seed, long.is_none() && seed % TWICE == 0));
     println!("{count} seeds from {from} in {:?}", began.elapsed());
     let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
     for class in (from..from + count).flat_map(|seed| Plan::draw(seed).classes()) {

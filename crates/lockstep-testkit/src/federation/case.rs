@@ -40,11 +40,13 @@ pub struct Strategy {
 
 /// What is done to a workload or its members, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum Step<'a> {
     /// The image is to be this one.
-    Roll(&'static str),
-    /// The pods are to be split among the members like this.
-    Split(&'static [u32]),
+    Roll(&'a str),
+    /// The pods are to be split among the members like this; there may be more or fewer of them than before.
+    Split(&'a [u32]),
+    /// Some time passes.
+    Wait(Duration),
     /// Waits until so many pods of the image that is wished for are available.
     UntilNew(u32),
     /// Waits until nothing happens any more, and tells whether that came in time.
@@ -61,19 +63,19 @@ pub enum Step {
 
 /// A rollout that must come out exactly.
 #[derive(Debug, Clone, Copy)]
-pub struct Case {
+pub struct Case<'a> {
     /// What it is called.
-    pub name: &'static str,
+    pub name: &'a str,
     /// The workload's kind.
     pub kind: Kind,
     /// How many pods each member has, at first.
-    pub split: &'static [u32],
+    pub split: &'a [u32],
     /// How it is rolled.
     pub strategy: Strategy,
     /// What happens.
-    pub steps: &'static [Step],
+    pub steps: &'a [Step<'a>],
     /// How many pods each member has in the end.
-    pub ends: &'static [u32],
+    pub ends: &'a [u32],
     /// How many of them are of the last image, in all.
     pub new: u32,
     /// Whether Karmada by itself breaks it.
@@ -88,12 +90,14 @@ pub const NAME: &str = "demo";
 
 const SECOND: &str = "demo:v2";
 
+const THIRD: &str = "demo:v3";
+
 const fn strategy(max_unavailable: u32, max_surge: u32, partition: u32) -> Strategy {
     Strategy { max_unavailable, max_surge, partition }
 }
 
 /// All of them, those without faults first. Cases of more members than a federation has are not for it.
-pub const CASES: &[Case] = &[
+pub const CASES: &[Case<'static>] = &[
     Case {
         name: "deployment",
         kind: Kind::Deployment,
@@ -211,7 +215,116 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-impl Case {
+/// Cases of more clusters than anybody starts processes for, and with changes of mind that take longer.
+pub const MORE: &[Case<'static>] = &[
+    Case {
+        name: "ten-members",
+        kind: Kind::Deployment,
+        split: &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
+        strategy: strategy(5, 0, 0),
+        steps: &[Step::Roll(SECOND)],
+        ends: &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
+        new: 20,
+        broken_alone: true,
+    },
+    Case {
+        name: "many-members-by-surge",
+        kind: Kind::Deployment,
+        split: &[3, 1, 4, 1, 5],
+        strategy: strategy(0, 2, 0),
+        steps: &[Step::Roll(SECOND)],
+        ends: &[3, 1, 4, 1, 5],
+        new: 14,
+        broken_alone: true,
+    },
+    Case {
+        name: "over-and-over",
+        kind: Kind::Deployment,
+        split: &[4, 4, 4],
+        strategy: strategy(2, 1, 0),
+        steps: &[
+            Step::Roll(SECOND),
+            Step::UntilNew(2),
+            Step::Roll(THIRD),
+            Step::UntilNew(3),
+            Step::Roll(SECOND),
+            Step::UntilNew(5),
+            Step::Roll(FIRST),
+        ],
+        ends: &[4, 4, 4],
+        new: 12,
+        broken_alone: true,
+    },
+    Case {
+        name: "weighed-anew-while-it-rolls",
+        kind: Kind::Deployment,
+        split: &[6, 3, 1],
+        strategy: strategy(2, 1, 0),
+        steps: &[Step::Roll(SECOND), Step::UntilNew(2), Step::Split(&[1, 3, 6])],
+        ends: &[1, 3, 6],
+        new: 10,
+        broken_alone: true,
+    },
+    Case {
+        name: "scaled-in-while-it-rolls",
+        kind: Kind::Deployment,
+        split: &[4, 4, 4],
+        strategy: strategy(2, 1, 0),
+        steps: &[Step::Roll(SECOND), Step::UntilNew(3), Step::Split(&[2, 2, 2])],
+        ends: &[2, 2, 2],
+        new: 6,
+        broken_alone: true,
+    },
+    Case {
+        name: "scaled-out-while-it-rolls",
+        kind: Kind::Deployment,
+        split: &[2, 2, 2],
+        strategy: strategy(1, 1, 0),
+        steps: &[Step::Roll(SECOND), Step::UntilNew(2), Step::Split(&[4, 2, 6])],
+        ends: &[4, 2, 6],
+        new: 12,
+        broken_alone: true,
+    },
+    Case {
+        name: "a-member-more-and-one-less",
+        kind: Kind::Deployment,
+        split: &[4, 4, 0],
+        strategy: strategy(1, 1, 0),
+        steps: &[
+            Step::Roll(SECOND),
+            Step::UntilNew(2),
+            Step::Split(&[3, 3, 2]),
+            Step::UntilNew(5),
+            Step::Split(&[0, 5, 3]),
+        ],
+        ends: &[0, 5, 3],
+        new: 8,
+        broken_alone: true,
+    },
+    Case {
+        name: "cut-off-while-it-changes",
+        kind: Kind::Deployment,
+        split: &[4, 4, 4],
+        strategy: strategy(3, 1, 0),
+        steps: &[
+            Step::Roll(SECOND),
+            Step::UntilNew(2),
+            Step::CutOff(0),
+            Step::Wait(Duration::from_secs(2)),
+            Step::Roll(THIRD),
+            Step::UntilStill,
+            Step::Mend,
+            Step::CutOff(2),
+            Step::UntilStill,
+            Step::Mend,
+        ],
+        ends: &[4, 4, 4],
+        new: 12,
+        broken_alone: true,
+    },
+];
+
+impl Case<'_> {
     /// How many pods it has in all.
     pub fn replicas(&self) -> u32 {
         self.split.iter().sum()
@@ -226,8 +339,13 @@ impl Case {
         Promise { replicas, max_unavailable, max_surge, old, image, min_ready: Duration::ZERO }
     }
 
-    /// The manifest of the workload in a namespace.
+    /// The manifest of the workload in a namespace, as it is at first.
     pub fn manifest(&self, namespace: &str, image: &str) -> Value {
+        self.manifest_of(namespace, image, self.replicas())
+    }
+
+    /// The same with so many pods.
+    pub fn manifest_of(&self, namespace: &str, image: &str, replicas: u32) -> Value {
         let Strategy { max_unavailable, max_surge, partition } = self.strategy;
         let labels = json!({"app": NAME});
         let mut manifest = json!({
@@ -239,7 +357,7 @@ impl Case {
                 "annotations": {"federation.lockstep.dev/rollout": "aligned"},
             },
             "spec": {
-                "replicas": self.replicas(),
+                "replicas": replicas,
                 "selector": {"matchLabels": labels},
                 "template": {
                     "metadata": {
@@ -299,11 +417,17 @@ mod tests {
 
     #[test]
     fn cases_are_told_apart_and_add_up() {
-        for (i, case) in CASES.iter().enumerate() {
-            assert!(CASES[..i].iter().all(|other| other.name != case.name), "{} twice", case.name);
-            assert_eq!(case.replicas(), case.ends.iter().sum::<u32>(), "{}", case.name);
+        let all: Vec<&Case<'_>> = CASES.iter().chain(MORE).collect();
+        for (i, case) in all.iter().enumerate() {
+            assert!(all[..i].iter().all(|other| other.name != case.name), "{} twice", case.name);
             assert_eq!(case.split.len(), case.ends.len(), "{}", case.name);
-            assert_eq!(case.new, case.replicas() - case.strategy.partition, "{}", case.name);
+            let last = case.steps.iter().rev().find_map(|step| match step {
+                Step::Split(split) => Some(*split),
+                _ => None,
+            });
+            assert_eq!(last.unwrap_or(case.split), case.ends, "{}", case.name);
+            let replicas: u32 = case.ends.iter().sum();
+            assert_eq!(case.new, replicas - case.strategy.partition, "{}", case.name);
         }
     }
 }

@@ -1,19 +1,24 @@
-//! Several clusters under one Karmada, all of real processes, for one test.
+//! Several clusters under one Karmada, all of real processes, for one test; or under a stand-in for Karmada, all in this
+//! process ([`EmbeddedFederation`]).
 //!
-//! The host keeps Karmada's objects: an API server with few controllers, and Karmada's four processes. The members are
+//! Of the real ones the host keeps Karmada's objects: an API server with few controllers, and Karmada's four processes. The members are
 //! ordinary clusters with nodes, to which Karmada pushes. See [`Federation::builder`].
 
 mod builder;
 pub mod case;
+mod embedded;
 mod member;
 mod play;
 pub mod record;
+mod site;
 
 use std::path::Path;
 
 pub use self::builder::Builder;
+pub use self::embedded::{EmbeddedFederation, Ways};
 pub use self::member::{CutOff, Member};
 pub use self::play::{Played, play};
+pub use self::site::{HeldBack, Site, Undo};
 
 use crate::cluster::{Cluster, ClusterError};
 use crate::neighbours::karmada::Karmada;

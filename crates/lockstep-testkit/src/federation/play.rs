@@ -6,19 +6,12 @@ use kube::Api;
 use kube::api::{DeleteParams, DynamicObject};
 
 use super::case::{Case, FIRST, Kind, NAME, Step, Strategy};
-use super::record::{Recorder, Verdict, View, Workload};
-use super::{CutOff, Federation, Member};
+use super::record::{Promise, Recorder, Verdict, View, Workload};
+use super::site::{HeldBack, Site, Undo};
 use crate::cluster::{ClusterError, apply};
-use crate::proxy::{Fault, Held, Rule, Verb, Which};
-
-/// How long a case may take to come to where it is waited for.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How long nothing happens when nothing will: Karmada takes a few seconds to notice that a member is gone.
 const STILL: Duration = Duration::from_secs(6);
-
-/// How long nothing happens when what has not ended never will.
-const GIVE_UP: Duration = Duration::from_secs(15);
 
 /// How often it is looked whether that is so.
 const LOOK: Duration = Duration::from_secs(3);
@@ -53,32 +46,51 @@ impl Played {
 }
 
 /// A case that is under way.
-struct Stage<'a> {
-    case: &'a Case,
-    federation: &'a Federation,
+struct Stage<'a, S> {
+    case: &'a Case<'a>,
+    site: &'a S,
     namespace: String,
     recorder: Recorder,
-    image: &'static str,
-    cut_off: Vec<CutOff>,
-    late: Vec<Held>,
+    image: &'a str,
+    /// How the pods are split now.
+    split: &'a [u32],
+    slack: Slack,
+    cut_off: Vec<Undo>,
+    late: Vec<HeldBack>,
+}
+
+/// What is promised while the workload changes its size: no less than of the smaller, no more than of the larger, and
+/// what a cluster had that is left is gone at once, whoever watches over it.
+#[derive(Debug, Clone, Copy)]
+struct Slack {
+    least: u32,
+    most: u32,
+    left: u32,
+}
+
+impl Slack {
+    fn none(replicas: u32) -> Self {
+        Self { least: replicas, most: replicas, left: 0 }
+    }
 }
 
 /// Plays a case in a namespace of its own: the workload comes up, the steps are taken, and it is waited for the end.
 /// Whoever is to watch over the rollout has to be there before.
-pub async fn play(case: &Case, federation: &Federation) -> Result<Played, ClusterError> {
-    let namespace = federation.new_namespace(case.name).await?;
-    let recorder = federation.record(&namespace, &case.kind.resource()).await?;
+pub async fn play<S: Site>(case: &Case<'_>, site: &S) -> Result<Played, ClusterError> {
+    let namespace = site.new_namespace(case.name).await?;
+    let recorder = site.record(&namespace, &case.kind.resource()).await?;
+    let (split, slack) = (case.split, Slack::none(case.replicas()));
     let (cut_off, late) = (Vec::new(), Vec::new());
-    let mut stage = Stage { case, federation, namespace, recorder, image: FIRST, cut_off, late };
+    let mut stage = Stage { case, site, namespace, recorder, image: FIRST, split, slack, cut_off, late };
     let mut missed = stage.come_up().await?;
-    let started = std::time::Instant::now();
+    let started = tokio::time::Instant::now();
     if missed.is_none() {
-        stage.recorder.wish(&case.promise(FIRST));
+        stage.wish();
         for step in case.steps {
             missed = missed.or(stage.take(step).await?);
         }
         missed = missed.or(stage.come_to_an_end().await);
-        let idle = !stage.late.is_empty() && stage.late.iter().all(|rule| rule.hits() == 0);
+        let idle = !stage.late.is_empty() && stage.late.iter().all(|held| (held.hits)() == 0);
         missed = missed.or_else(|| idle.then(|| "nothing was held back".to_owned()));
     }
     let took = started.elapsed();
@@ -107,85 +119,119 @@ fn is_at_rest(case: &Case, workload: &Workload) -> bool {
     !workload.paused && given_back
 }
 
-impl Stage<'_> {
+impl<'a, S: Site> Stage<'a, S> {
     async fn come_up(&mut self) -> Result<Option<String>, ClusterError> {
-        self.split(self.case.split).await?;
-        apply(&self.federation.client(), &self.case.manifest(&self.namespace, self.image)).await?;
+        self.place().await?;
+        self.apply().await?;
         let replicas = self.case.replicas();
         let is_up = |view: &View| view.rests() && view.sum().available == replicas;
-        let up = self.recorder.until_stays(PATIENCE, is_up).await;
+        let up = self.recorder.until_stays(S::PATIENCE, is_up).await;
         Ok((!up).then(|| "it never came up".to_owned()))
     }
 
     /// Waits for the end, or until nothing happens for so long that nothing will, and tells whether that was the end.
     async fn come_to_an_end(&mut self) -> Option<String> {
         let case = self.case;
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + S::PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             if self.recorder.until_stays(left.min(LOOK), |view| has_ended(case, view)).await {
                 return None;
             }
-            if left.is_zero() || self.recorder.idle() >= GIVE_UP {
+            if left.is_zero() || self.recorder.idle() >= S::GIVE_UP {
                 return Some("it has not ended as it should".to_owned());
             }
         }
     }
 
     /// Takes a step, and tells what it did not come to.
-    async fn take(&mut self, step: &Step) -> Result<Option<String>, ClusterError> {
+    async fn take(&mut self, step: &Step<'a>) -> Result<Option<String>, ClusterError> {
         self.recorder.note(&format!("{step:?}"));
         match *step {
             Step::Roll(image) => {
                 self.image = image;
-                self.recorder.wish(&self.case.promise(image));
-                apply(&self.federation.client(), &self.case.manifest(&self.namespace, image)).await?;
+                self.wish();
+                self.apply().await?;
             }
-            Step::Split(split) => self.split(split).await?,
+            Step::Split(split) => self.resize(split).await?,
+            Step::Wait(time) => tokio::time::sleep(time).await,
             Step::UntilNew(count) => {
-                let seen = self.recorder.until(PATIENCE, |view| view.sum().new >= count).await;
+                let seen = self.recorder.until(S::PATIENCE, |view| view.sum().new >= count).await;
                 return Ok((!seen).then(|| format!("there were never {count} new pods")));
             }
             Step::UntilStill => {
-                let still = self.recorder.until_quiet(STILL, PATIENCE).await;
+                let still = self.recorder.until_quiet(STILL, S::PATIENCE).await;
+                self.tighten();
                 return Ok((!still).then(|| "it never came to rest".to_owned()));
             }
-            Step::Late(time) => return Ok(self.hold_back(time)),
-            Step::CutOff(member) => match self.federation.members()[member].cut_off() {
+            Step::Late(time) => match self.site.hold_back(&self.case.kind.resource(), time) {
+                Some(held) => self.late.push(held),
+                None => return Ok(Some("without proxies nothing can be held back".to_owned())),
+            },
+            Step::CutOff(member) => match self.site.cut_off(member) {
                 Some(cut_off) => self.cut_off.push(cut_off),
                 None => return Ok(Some("a member without a proxy cannot be cut off".to_owned())),
             },
-            Step::Mend => self.cut_off.drain(..).for_each(CutOff::mend),
-            Step::RestartControllers => self.federation.restart_controllers().await?,
+            Step::Mend => self.cut_off.drain(..).for_each(|mend| mend()),
+            Step::RestartControllers => self.site.restart_controllers().await?,
         }
         Ok(None)
     }
 
-    async fn split(&self, split: &[u32]) -> Result<(), ClusterError> {
-        let members: Vec<&str> = self.federation.members().iter().map(Member::name).collect();
-        let policy = self.case.policy(&self.namespace, &members, split);
-        apply(&self.federation.client(), &policy).await.map(drop)
+    /// What is promised now.
+    fn wish(&self) {
+        let Slack { least, most, left } = self.slack;
+        let promise = self.case.promise(self.image);
+        let max_unavailable = promise.max_unavailable + left;
+        let max_surge = promise.max_surge + (most - least);
+        self.recorder.wish(&Promise { replicas: least, max_unavailable, max_surge, ..promise });
     }
 
-    /// Holds the watches of the workload's kind back, those that are open and those to come.
-    fn hold_back(&mut self, time: Duration) -> Option<String> {
-        let fault = Fault::HoldWatch { at_most: Some(time.into()) };
-        let which = Which::verbs([Verb::Watch]).of(&self.case.kind.resource().plural);
-        let proxies = self.federation.members().iter().filter_map(Member::proxy);
-        let before = self.late.len();
-        self.late.extend(proxies.map(|proxy| proxy.add(Rule::new(which.clone(), fault.clone()))));
-        (self.late.len() == before).then(|| "without proxies nothing can be held back".to_owned())
+    /// Where everything has arrived, nothing is owed to a change of its size any more.
+    fn tighten(&mut self) {
+        let (replicas, view) = (self.replicas(), self.recorder.view());
+        if view.rests() && view.sum().available == replicas {
+            self.slack = Slack::none(replicas);
+            self.wish();
+        }
+    }
+
+    fn replicas(&self) -> u32 {
+        self.split.iter().sum()
+    }
+
+    async fn resize(&mut self, split: &'a [u32]) -> Result<(), ClusterError> {
+        let (before, replicas) = (self.replicas(), split.iter().sum());
+        let left: u32 = self.split.iter().zip(split).filter(|(_, now)| **now == 0).map(|(was, _)| was).sum();
+        let Slack { least, most, left: already } = self.slack;
+        self.slack = Slack { least: least.min(replicas), most: most.max(replicas), left: already + left };
+        self.split = split;
+        self.wish();
+        self.place().await?;
+        if replicas != before { self.apply().await } else { Ok(()) }
+    }
+
+    async fn apply(&self) -> Result<(), ClusterError> {
+        let manifest = self.case.manifest_of(&self.namespace, self.image, self.replicas());
+        apply(&self.site.client(), &manifest).await.map(drop)
+    }
+
+    async fn place(&self) -> Result<(), ClusterError> {
+        let members = self.site.names();
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        let policy = self.case.policy(&self.namespace, &members, self.split);
+        apply(&self.site.client(), &policy).await.map(drop)
     }
 
     /// Takes the workload away; the next case is to have the machine for itself.
     async fn leave(&mut self) -> Result<(), ClusterError> {
-        self.cut_off.drain(..).for_each(CutOff::mend);
-        self.late.drain(..).for_each(|rule| rule.remove());
+        self.cut_off.drain(..).for_each(|mend| mend());
+        self.late.drain(..).for_each(|held| (held.end)());
         let kind = self.case.kind.resource();
-        let api: Api<DynamicObject> = Api::namespaced_with(self.federation.client(), &self.namespace, &kind);
+        let api: Api<DynamicObject> = Api::namespaced_with(self.site.client(), &self.namespace, &kind);
         let gone = api.delete(NAME, &DeleteParams::default()).await;
         gone.map_err(ClusterError::api("delete the workload"))?;
-        self.recorder.until(PATIENCE, |view| view.sum().standing == 0).await;
+        self.recorder.until(S::PATIENCE, |view| view.sum().standing == 0).await;
         Ok(())
     }
 }

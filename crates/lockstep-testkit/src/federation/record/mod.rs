@@ -12,6 +12,7 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject};
 use tokio::sync::{oneshot, watch};
 
+use self::promise::SKEW;
 pub use self::promise::{Breach, Promise, Rule};
 pub use self::seen::{Counts, Pod, Workload};
 use self::tape::Tape;
@@ -24,13 +25,15 @@ use crate::recorder::follow;
 /// How long nothing may happen for an end to be one.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Writes down what happens to the pods of a namespace in all members. It has a thread of its own, so that what the
-/// test does meanwhile does not make it late.
+/// Writes down what happens to the pods of a namespace in all members. Of real clusters it does so on a thread of its
+/// own, so that what the test does meanwhile does not make it late.
 #[derive(Debug)]
 pub struct Recorder {
     names: Vec<String>,
     tape: Arc<Mutex<Tape>>,
     news: watch::Receiver<()>,
+    /// What happened no further apart than this in two members has no order.
+    skew: Duration,
     /// Dropped, it ends the watches.
     _life: oneshot::Sender<()>,
 }
@@ -74,69 +77,100 @@ impl std::fmt::Display for View {
 impl Federation {
     /// Records what happens in a namespace to all pods, and to the workload of this kind, from now on.
     pub async fn record(&self, namespace: &str, kind: &ApiResource) -> Result<Recorder, ClusterError> {
-        let what = "record what happens in the members";
         let access = |member: &super::Member| member.cluster().access().cloned();
         let ways: Vec<Access> = self.members().iter().filter_map(access).collect();
-        let tape = Arc::new(Mutex::new(Tape::new(ways.len())));
-        let (changed, mut news) = watch::channel(());
-        let (life, over) = oneshot::channel();
-        let watching = watch_all(ways, namespace.to_owned(), kind.clone(), Arc::clone(&tape), changed);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(ClusterError::access(what))?;
-        std::thread::spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    ended = watching => if let Err(error) = ended { tracing::warn!(%error, "nothing is recorded") },
-                    _ = over => {}
-                }
-            });
-        });
-        let all = 2 * self.members().len();
-        let begun = Arc::clone(&tape);
-        let begun = news.wait_for(|()| lock(&begun).watching >= all).await.map(drop);
-        begun.map_err(ClusterError::access(what))?;
         let names = self.members().iter().map(|member| member.name().to_owned()).collect();
-        Ok(Recorder { names, tape, news, _life: life })
+        let (recorder, desk) = Recorder::at_rest(names, SKEW);
+        let (namespace, kind) = (namespace.to_owned(), kind.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ClusterError::access(WHAT))?;
+        std::thread::spawn(move || {
+            let watching = async {
+                let clients = ways.iter().map(|way| way.client("lockstep-recorder"));
+                match futures::future::try_join_all(clients).await {
+                    Ok(clients) => desk.watch(clients, &namespace, &kind).await,
+                    Err(error) => tracing::warn!(%error, "nothing is recorded"),
+                }
+            };
+            runtime.block_on(watching);
+        });
+        recorder.begun().await
     }
 }
 
-async fn watch_all(
-    ways: Vec<Access>,
-    namespace: String,
-    kind: ApiResource,
+/// What recording is, where it fails.
+const WHAT: &str = "record what happens in the members";
+
+/// Where a recorder writes.
+struct Desk {
     tape: Arc<Mutex<Tape>>,
     changed: watch::Sender<()>,
-) -> Result<(), ClusterError> {
-    let mut watches = Vec::new();
-    for (member, way) in ways.iter().enumerate() {
-        let client = way.client("lockstep-recorder").await?;
-        let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), &namespace);
-        let workloads: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
-        watches.push((member, pods, workloads));
+    over: oneshot::Receiver<()>,
+}
+
+impl Desk {
+    /// Watches until nobody wants to know any more.
+    async fn watch(self, clients: Vec<kube::Client>, namespace: &str, kind: &ApiResource) {
+        let Self { tape, changed, over } = self;
+        let follow_one = |(member, client): (usize, kube::Client)| {
+            let (tape, changed) = (&tape, &changed);
+            let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), namespace);
+            let workloads: Api<DynamicObject> = Api::namespaced_with(client, namespace, kind);
+            let pods = follow(pods, move |event| {
+                match event {
+                    Ok(event) => lock(tape).take_pod(member, event),
+                    Err(error) => lock(tape).interruptions.push((member, error.to_string())),
+                }
+                changed.send_replace(());
+            });
+            let workloads = follow(workloads, move |event| {
+                match event {
+                    Ok(event) => lock(tape).take_workload(member, event),
+                    Err(error) => lock(tape).interruptions.push((member, error.to_string())),
+                }
+                changed.send_replace(());
+            });
+            futures::future::join(pods, workloads)
+        };
+        let watches = futures::future::join_all(clients.into_iter().enumerate().map(follow_one));
+        tokio::select! {
+            _ = watches => {}
+            _ = over => {}
+        }
     }
-    let follow_one = |(member, pods, workloads): (usize, Api<k8s::Pod>, Api<DynamicObject>)| {
-        let (tape, changed) = (&tape, &changed);
-        let pods = follow(pods, move |event| {
-            match event {
-                Ok(event) => lock(tape).take_pod(member, event),
-                Err(error) => lock(tape).interruptions.push((member, error.to_string())),
-            }
-            changed.send_replace(());
-        });
-        let workloads = follow(workloads, move |event| {
-            match event {
-                Ok(event) => lock(tape).take_workload(member, event),
-                Err(error) => lock(tape).interruptions.push((member, error.to_string())),
-            }
-            changed.send_replace(());
-        });
-        futures::future::join(pods, workloads)
-    };
-    futures::future::join_all(watches.into_iter().map(follow_one)).await;
-    Ok(())
 }
 
 impl Recorder {
+    /// Records what happens in clusters of this process, in the time of this runtime, which is the same for all of
+    /// them.
+    pub async fn here(
+        members: Vec<(String, kube::Client)>,
+        namespace: &str,
+        kind: &ApiResource,
+    ) -> Result<Self, ClusterError> {
+        let (names, clients) = members.into_iter().unzip();
+        let (recorder, desk) = Self::at_rest(names, Duration::ZERO);
+        let (namespace, kind) = (namespace.to_owned(), kind.clone());
+        tokio::spawn(async move { desk.watch(clients, &namespace, &kind).await });
+        recorder.begun().await
+    }
+
+    fn at_rest(names: Vec<String>, skew: Duration) -> (Self, Desk) {
+        let tape = Arc::new(Mutex::new(Tape::new(names.len())));
+        let (changed, news) = watch::channel(());
+        let (life, over) = oneshot::channel();
+        let desk = Desk { tape: Arc::clone(&tape), changed, over };
+        (Self { names, tape, news, skew, _life: life }, desk)
+    }
+
+    /// Waits until everything is watched.
+    async fn begun(mut self) -> Result<Self, ClusterError> {
+        let (all, tape) = (2 * self.names.len(), Arc::clone(&self.tape));
+        let begun = self.news.wait_for(|()| lock(&tape).watching >= all).await.map(drop);
+        begun.map_err(ClusterError::access(WHAT))?;
+        Ok(self)
+    }
+
     /// The wish changes now, and this is promised from now on. Call it before Karmada learns of it.
     pub fn wish(&self, promise: &Promise) {
         lock(&self.tape).write(What::Wish(promise.clone()));
@@ -211,7 +245,7 @@ impl Recorder {
     pub fn verdict(&self) -> Verdict {
         let tape = lock(&self.tape);
         let named = |(member, reason): &(usize, String)| format!("{}: {reason}", self.names[*member]);
-        let breaches = promise::judge(&self.names, &tape.events);
+        let breaches = promise::judge(&self.names, &tape.events, self.skew);
         let interruptions = tape.interruptions.iter().map(named).collect();
         Verdict { members: self.names.clone(), events: tape.events.clone(), breaches, interruptions }
     }

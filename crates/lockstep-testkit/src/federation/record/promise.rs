@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::seen::{Counts, Pod};
 use super::tape::{Event, Scene, What};
 
-/// Events of two members that are no further apart than this have no order: they come by different watches. Those of one
-/// member have theirs.
-const SKEW: Duration = Duration::from_millis(20);
+/// Events of two members that come by watches of different processes have no order if they are no further apart than
+/// this. Those of one member have theirs.
+pub(super) const SKEW: Duration = Duration::from_millis(20);
 
 /// What a workload promises over all clusters it is spread over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,14 +93,15 @@ struct Instant {
     promise: Promise,
 }
 
-/// Judges what happened from the first wish on. Losses that others caused are excused until their member is whole.
-pub(super) fn judge(names: &[String], events: &[Event]) -> Vec<Breach> {
-    let instants = instants(names.len(), events);
+/// Judges what happened from the first wish on. Losses that others caused are excused until their member is whole. What
+/// two members did no further apart than `skew` has no order.
+pub(super) fn judge(names: &[String], events: &[Event], skew: Duration) -> Vec<Breach> {
+    let instants = instants(names.len(), events, skew);
     let mut breaches: Vec<Breach> = Vec::new();
     for rule in [Rule::Available, Rule::Standing, Rule::Old] {
         let mut open: Option<Breach> = None;
         for (i, instant) in instants.iter().enumerate() {
-            let Some((count, bound)) = rule.broken(i, &instants) else {
+            let Some((count, bound)) = rule.broken(i, &instants, skew) else {
                 breaches.extend(open.take().map(|breach| Breach { to: instant.at, ..breach }));
                 continue;
             };
@@ -136,7 +137,7 @@ impl Rule {
 
     /// How many there are and how many were promised, if that is broken in whatever order things happened that have
     /// none.
-    fn broken(self, i: usize, instants: &[Instant]) -> Option<(u32, u32)> {
+    fn broken(self, i: usize, instants: &[Instant], skew: Duration) -> Option<(u32, u32)> {
         let Instant { members, promise, .. } = &instants[i];
         let count = |(counts, excused): &(Counts, u32)| match self {
             Self::Available => counts.available + excused,
@@ -149,7 +150,7 @@ impl Rule {
             Self::Old => promise.old,
         };
         let kindest = |member: usize| {
-            let near = near(i, instants).map(|instant| count(&instant.members[member]));
+            let near = near(i, instants, skew).map(|instant| count(&instant.members[member]));
             if self == Self::Standing { near.min() } else { near.max() }
         };
         // What one member has now, and the others at about the same time.
@@ -164,15 +165,15 @@ impl Rule {
 }
 
 /// The instants around one that may as well have come before or after it.
-fn near(i: usize, instants: &[Instant]) -> impl Iterator<Item = &Instant> {
+fn near(i: usize, instants: &[Instant], skew: Duration) -> impl Iterator<Item = &Instant> {
     let at = instants[i].at;
     // What was before the first of them lasted until then.
-    let first = instants.partition_point(|instant| instant.at + SKEW < at).saturating_sub(1);
-    instants[first..].iter().take_while(move |instant| instant.at <= at + SKEW)
+    let first = instants.partition_point(|instant| instant.at + skew < at).saturating_sub(1);
+    instants[first..].iter().take_while(move |instant| instant.at <= at + skew)
 }
 
 /// Everything at every instant at which something changed, or a pod had been ready for long enough.
-fn instants(members: usize, events: &[Event]) -> Vec<Instant> {
+fn instants(members: usize, events: &[Event], skew: Duration) -> Vec<Instant> {
     let mut scenes = vec![Scene::default(); members];
     let mut excused = vec![0; members];
     let mut promise: Option<Promise> = None;
@@ -211,8 +212,16 @@ fn instants(members: usize, events: &[Event]) -> Vec<Instant> {
             }
             (counts, *excused)
         });
+        instants.extend(lasting(instants.last(), now, skew));
         instants.push(Instant { at: now, members: counted.collect(), promise: promise.clone() });
     }
+}
+
+/// What was last known, for a moment at which nothing happened: in whatever order it came about, it was so then.
+fn lasting(last: Option<&Instant>, until: Duration, skew: Duration) -> Option<Instant> {
+    let last = last?;
+    let moment = skew + Duration::from_millis(1);
+    (last.at + 2 * moment <= until).then(|| Instant { at: last.at + moment, ..last.clone() })
 }
 
 /// A pod that was available is not any more, and no controller deleted it.
@@ -300,7 +309,7 @@ mod tests {
         events.sort_by_key(|event| event.at);
         let millis = |at: Duration| u64::try_from(at.as_millis()).expect("a short test");
         let names = ["a".to_owned(), "b".to_owned()];
-        let breaches = judge(&names, &events).into_iter();
+        let breaches = judge(&names, &events, SKEW).into_iter();
         breaches.map(|it| (it.rule, millis(it.from), millis(it.to), it.count)).collect()
     }
 
@@ -363,6 +372,13 @@ mod tests {
         };
         assert_eq!(broken(promise(), story(1515)), []);
         assert_eq!(broken(promise(), story(1600)), [(Rule::Available, 1500, 1600, 2)]);
+    }
+
+    #[test]
+    fn what_came_at_once_and_lasts_is_so() {
+        let [a, b, c, d] = four();
+        let found = broken(promise(), vec![a.goes(1000), b, c.goes(1000), d, stands(0, 1000, 1400)]);
+        assert_eq!(found, [(Rule::Available, 1021, 1400, 2)]);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What happened in all members, in one order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event as Watched;
+use tokio::time::Instant;
 
 use super::promise::Promise;
 use super::seen::{Counts, Pod, Workload};

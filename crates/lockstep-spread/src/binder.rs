@@ -1,0 +1,127 @@
+//! Keeps a Work for every cluster of every binding.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::Client;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams, Preconditions};
+use lockstep_federation::binding::resource;
+use lockstep_federation::interpret::{self, Interpretation};
+use lockstep_federation::work::{PERMANENT_ID, Work};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::mirror::{Failed, Id, Mirror, look_again, whole};
+use crate::work::{made, renewed, shares, space};
+use crate::{MANAGER, kinds, resource_of, spread_kinds, text};
+
+/// What a Work was written from: the template and the binding, by their versions.
+type Origin = (Value, Value);
+
+/// Keeps Works for ever. One is written when its template or its binding has changed, whatever became of it since.
+pub async fn run(host: Client) {
+    let news = Arc::new(Notify::new());
+    let all = |kind: &ApiResource| Mirror::of(Api::all_with(host.clone(), kind), kind, &news);
+    let templates: Vec<_> = spread_kinds().map(|kind| all(&resource_of(kind))).collect();
+    let (bindings, works) = (all(&kinds::bindings()), all(&kinds::works()));
+    let mut written: BTreeMap<Id, Origin> = BTreeMap::new();
+    loop {
+        news.notified().await;
+        let passed = pass(&host, &templates, &bindings, &works, &mut written).await;
+        look_again("works", &news, passed).await;
+    }
+}
+
+async fn pass(
+    host: &Client,
+    templates: &[Mirror],
+    bindings: &Mirror,
+    works: &Mirror,
+    written: &mut BTreeMap<Id, Origin>,
+) -> Result<(), Failed> {
+    let templates: Option<Vec<_>> = templates.iter().map(Mirror::all).collect();
+    let (Some(templates), Some(bindings), Some(works)) = (templates, bindings.all(), works.all()) else {
+        return Ok(());
+    };
+    let templates: Vec<&Value> = templates.iter().flat_map(BTreeMap::values).collect();
+    for binding in bindings.values() {
+        bring(host, &templates, binding, written).await?;
+    }
+    for (id, work) in works.iter().filter(|(_, work)| is_orphan(work, &bindings)) {
+        written.remove(id);
+        remove(host, id, work).await?;
+    }
+    Ok(())
+}
+
+async fn bring(
+    host: &Client,
+    templates: &[&Value],
+    binding: &Value,
+    written: &mut BTreeMap<Id, Origin>,
+) -> Result<(), Failed> {
+    let Some(kind) = interpret::of(&[], &binding["spec"]["resource"]) else { return Ok(()) };
+    let Some(template) = template_of(templates, binding) else { return Ok(()) };
+    // One that is older than what the binding was told of is about to be another.
+    let origin = (template["metadata"]["resourceVersion"].clone(), binding["metadata"]["generation"].clone());
+    for (cluster, share) in shares(binding) {
+        let id = (space(cluster), text(&binding["metadata"]["name"]).to_owned());
+        if written.get(&id) != Some(&origin) {
+            write(host, kind, template, binding, cluster, share).await?;
+            written.insert(id, origin.clone());
+        }
+    }
+    Ok(())
+}
+
+fn template_of<'a>(templates: &[&'a Value], binding: &Value) -> Option<&'a Value> {
+    let (_, kind, namespace, name) = resource(binding)?;
+    let is = |it: &Value| {
+        it["kind"] == kind && it["metadata"]["namespace"] == namespace && it["metadata"]["name"] == name
+    };
+    templates.iter().copied().find(|it| is(it) && it["metadata"]["deletionTimestamp"].is_null())
+}
+
+async fn write(
+    host: &Client,
+    kind: &Interpretation,
+    template: &Value,
+    binding: &Value,
+    cluster: &str,
+    share: u32,
+) -> Result<(), Failed> {
+    let made = made(kind, template, binding, cluster, share);
+    let api: Api<DynamicObject> = Api::namespaced_with(host.clone(), &space(cluster), &kinds::works());
+    let name = text(&made["metadata"]["name"]);
+    let how = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    match api.get_opt(name).await? {
+        Some(standing) => {
+            let standing = whole(standing, &kinds::works());
+            api.replace(name, &how, &serde_json::from_value(renewed(&standing, &made))?).await?
+        }
+        None => api.create(&how, &serde_json::from_value(made)?).await?,
+    };
+    Ok(())
+}
+
+/// A Work of a binding that is gone, or goes elsewhere.
+fn is_orphan(work: &Value, bindings: &BTreeMap<Id, Value>) -> bool {
+    let Some((namespace, name)) = Work(work).binding() else { return false };
+    let binding = bindings.get(&(namespace.to_owned(), name.to_owned()));
+    let placed = binding.is_some_and(|it| {
+        it["metadata"]["labels"][PERMANENT_ID] == work["metadata"]["labels"][PERMANENT_ID]
+            && shares(it).any(|(cluster, _)| Some(cluster) == Work(work).cluster())
+    });
+    !placed && !Work(work).is_going()
+}
+
+async fn remove(host: &Client, (namespace, name): &Id, work: &Value) -> Result<(), Failed> {
+    let api: Api<DynamicObject> = Api::namespaced_with(host.clone(), namespace, &kinds::works());
+    let uid = work["metadata"]["uid"].as_str().map(str::to_owned);
+    let this_one = Preconditions { uid, ..Preconditions::default() };
+    let how = DeleteParams { preconditions: Some(this_one), ..DeleteParams::default() };
+    match api.delete(name, &how).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => Ok(answer.map(drop)?),
+    }
+}
