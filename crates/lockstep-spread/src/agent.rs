@@ -175,7 +175,7 @@ fn seen(objects: &[Mirror]) -> BTreeMap<Id, Value> {
 /// What a Work brings, and its kind.
 fn carried(work: &Value) -> Option<(&'static Interpretation, &Value)> {
     let manifest = Work(work).manifest()?;
-    Some((interpret::of(&[], manifest)?, manifest))
+    Some((interpret::of(manifest)?, manifest))
 }
 
 fn named(manifest: &Value) -> Id {

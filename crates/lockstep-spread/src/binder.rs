@@ -60,7 +60,7 @@ async fn bring(
     binding: &Value,
     written: &mut BTreeMap<Id, Origin>,
 ) -> Result<(), Failed> {
-    let Some(kind) = interpret::of(&[], &binding["spec"]["resource"]) else { return Ok(()) };
+    let Some(kind) = interpret::of(&binding["spec"]["resource"]) else { return Ok(()) };
     let Some(template) = template_of(templates, binding) else { return Ok(()) };
     // One that is older than what the binding was told of is about to be another.
     let origin = (template["metadata"]["resourceVersion"].clone(), binding["metadata"]["generation"].clone());

@@ -123,7 +123,7 @@ mod tests {
         let weighted = json!({"replicaSchedulingType": "Divided", "weightPreference": {"staticWeightList": [
             {"targetCluster": {"clusterNames": ["a"]}, "weight": 4}, {"targetCluster": {"clusterNames": ["c"]}, "weight": 6},
         ]}});
-        let binding = made(interpret::of(&[], &template()).unwrap(), &template());
+        let binding = made(interpret::of(&template()).unwrap(), &template());
         for (scheduling, clusters) in [
             (weighted, json!([{"name": "a", "replicas": 4}, {"name": "c", "replicas": 6}])),
             (

@@ -87,7 +87,7 @@ mod tests {
             "metadata": {"name": "demo", "namespace": "web", "uid": "u1", "resourceVersion": "7", "generation": 3},
             "spec": {"replicas": 10},
         });
-        let kind = interpret::of(&[], &template).unwrap();
+        let kind = interpret::of(&template).unwrap();
         let binding = crate::binding::made(kind, &template);
         let work = made(kind, &template, &binding, "east", 4);
         assert_eq!(

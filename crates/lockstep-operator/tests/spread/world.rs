@@ -5,8 +5,10 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Api, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::core::ApiResource;
+use lockstep_federation::interpret::Kinds;
 use lockstep_operator::clock::Clock;
-use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK, webhook};
+use lockstep_operator::federation::{self, Setting, Stamper, webhooks};
+use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::Carried;
 use lockstep_sandbox::cluster::faults::Profile;
 use lockstep_testkit::federation::{EmbeddedFederation, Ways};
@@ -29,17 +31,22 @@ impl World {
     pub async fn start(members: usize, ways: &Ways) -> Self {
         let federation = EmbeddedFederation::start(members, ways).await.expect("clusters");
         let (stampers, _) = federation.client_through(ways.host.clone(), ways.seed ^ 1);
-        let stamper = Stamper::new(stampers);
+        let stamper = Stamper::new(stampers, Metrics::default(), Kinds::default());
         let answer = move |review: Value| -> Carried<'static> {
             let stamper = stamper.clone();
             Box::pin(async move { stamper.review(review.to_string().as_bytes()).await })
         };
-        federation.webhooks().answer(WEBHOOK, Arc::new(answer));
-        // Where it is does not matter: it is answered for in this process.
+        // Where they are does not matter: they are answered for in this process.
+        let hooks = webhooks(&json!({"url": "https://127.0.0.1:9443/works"}), &Kinds::default());
+        let answer = Arc::new(answer);
+        for hook in &hooks {
+            let name = hook["name"].as_str().unwrap_or_default();
+            federation.webhooks().answer(name, Arc::clone(&answer) as _);
+        }
         let configuration = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": "lockstep-federation"},
-            "webhooks": [webhook(&json!({"url": "https://127.0.0.1:9443/works"}))],
+            "webhooks": hooks,
         });
         let kind =
             GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration");
@@ -58,7 +65,8 @@ impl World {
     /// Starts an aligner.
     pub fn aligner(&self, client: Client) -> Aligner {
         let clock = Clock::new(self.federation.clock());
-        let setting = Setting { client, instance: None, sure: Arc::new(|| true), clock };
+        let (metrics, kinds) = (Metrics::default(), Kinds::default());
+        let setting = Setting { client, instance: None, sure: Arc::new(|| true), clock, metrics, kinds };
         Aligner(tokio::spawn(federation::run(setting)))
     }
 
