@@ -37,7 +37,7 @@ fn agree(count: u64, taste: Taste, quick: impl Fn(Option<&Spec>, &Spec) -> Proof
     for seed in first..first + told("LOCKSTEP_LONG").unwrap_or(count) {
         let mut generator = Generator::new(seed, taste);
         let from = generator.spec();
-        // Half of them change their sizes and rules too.
+        // Half of them change their sizes and limits too.
         let to = if seed % 2 == 0 { at(&from, "B") } else { at(&resized(&from, &mut generator), "B") };
         for from in [None, Some(&from)] {
             let (long, short) = (prove_slowly(from, &to), quick(from, &to));
@@ -48,7 +48,7 @@ fn agree(count: u64, taste: Taste, quick: impl Fn(Option<&Spec>, &Spec) -> Proof
     blocked
 }
 
-/// The roles of one set, as large as those of another, under its rules and limits.
+/// The roles of one set, as large as those of another, within its limits.
 fn resized(from: &Spec, generator: &mut Generator) -> Spec {
     let other = generator.spec();
     let mut to = from.clone();
@@ -67,7 +67,7 @@ fn however_many_move_at_once() {
             prove_slowly(from.map(|from| hurried(from, waves)).as_ref(), &hurried(to, waves))
         };
         let blocked = agree(1_000, SMALL, quick);
-        assert!(blocked > 10, "only {blocked} do not finish");
+        assert!(told("LOCKSTEP_LONG").is_some() || blocked > 10, "only {blocked} do not finish");
     }
 }
 

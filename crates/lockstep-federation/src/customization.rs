@@ -27,9 +27,11 @@ pub fn of(kind: &Interpretation) -> Value {
     })
 }
 
-/// What it is called.
+/// What it is called: two kinds of one word are of different groups.
 pub fn name(kind: &Interpretation) -> String {
-    format!("lockstep-{}", kind.kind.to_lowercase())
+    let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
+    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+    format!("lockstep-{}.{version}{group}", kind.kind.to_lowercase())
 }
 
 /// Whether another customization speaks for the same kind where ours has to.

@@ -104,6 +104,18 @@ impl Default for Counts {
 }
 
 impl Interpretation {
+    /// The fields by which a kind of these rules is closed and which this one does not say. Without them nothing could
+    /// be held.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let lacks = |path: &Option<Path>, name: &'static str| path.is_none().then_some(name);
+        let all = [
+            lacks(&self.paused, "paused").filter(|_| self.like.has_pause()),
+            lacks(&self.partition, "partition").filter(|_| self.like.has_partition()),
+            lacks(&self.max_surge, "maxSurge").filter(|_| self.like.has_surge()),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// Whether an object is of this kind.
     pub fn is_of(&self, object: &Value) -> bool {
         object["apiVersion"] == self.api_version.as_str() && object["kind"] == self.kind.as_str()

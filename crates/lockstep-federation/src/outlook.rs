@@ -60,15 +60,14 @@ pub fn claims(status: &FederatedRolloutStatus) -> Vec<Claim> {
     claims
 }
 
-/// What only a person can mend: what is new cannot be made old again, or all that is left cannot be reached.
+/// What only a person can mend: all that is left cannot be reached.
 fn stuck(status: &FederatedRolloutStatus) -> Option<&ReasonStatus> {
     let unreachable = |cluster: &str| {
         of(status, Code::ClusterUnreachable).find(|it| it.cluster.as_deref() == Some(cluster))
     };
     let mut left = status.members.iter().filter(|it| !it.complete).peekable();
     let all_unreachable = left.peek().is_some() && left.all(|it| unreachable(&it.cluster).is_some());
-    let gone = of(status, Code::ClusterUnreachable).next().filter(|_| all_unreachable);
-    of(status, Code::PartitionExceeded).next().or(gone)
+    of(status, Code::ClusterUnreachable).next().filter(|_| all_unreachable)
 }
 
 fn of(status: &FederatedRolloutStatus, code: Code) -> impl Iterator<Item = &ReasonStatus> {
@@ -125,7 +124,7 @@ mod tests {
                 "Rolling",
                 &["a"],
                 &[(PartitionExceeded, None)],
-                "Stalled=PartitionExceeded PartitionExceeded=PartitionExceeded",
+                "Reconciling=Rolling PartitionExceeded=PartitionExceeded",
             ),
             (
                 "Rolling",

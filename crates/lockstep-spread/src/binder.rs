@@ -44,6 +44,8 @@ async fn pass(
         return Ok(());
     };
     let templates: Vec<&Value> = templates.iter().flat_map(BTreeMap::values).collect();
+    // One that is not there, or not yet to be seen, is written once more.
+    written.retain(|id, _| works.contains_key(id));
     for binding in bindings.values() {
         bring(host, &templates, binding, written).await?;
     }
@@ -62,7 +64,6 @@ async fn bring(
 ) -> Result<(), Failed> {
     let Some(kind) = interpret::of(&binding["spec"]["resource"]) else { return Ok(()) };
     let Some(template) = template_of(templates, binding) else { return Ok(()) };
-    // One that is older than what the binding was told of is about to be another.
     let origin = (template["metadata"]["resourceVersion"].clone(), binding["metadata"]["generation"].clone());
     for (cluster, share) in shares(binding) {
         let id = (space(cluster), text(&binding["metadata"]["name"]).to_owned());
@@ -97,6 +98,9 @@ async fn write(
     match api.get_opt(name).await? {
         Some(standing) => {
             let standing = whole(standing, &kinds::works());
+            if Work(&standing).is_going() {
+                return Err(Failed::Leaving);
+            }
             api.replace(name, &how, &serde_json::from_value(renewed(&standing, &made))?).await?
         }
         None => api.create(&how, &serde_json::from_value(made)?).await?,

@@ -113,6 +113,9 @@ pub enum Failed {
     /// What was read or is to be written is no object.
     #[error("not an object: {0}")]
     Unreadable(#[from] serde_json::Error),
+    /// What stands there is on its way out, and another has to wait.
+    #[error("what stood there is still on its way out")]
+    Leaving,
     /// There was no answer.
     #[error("no answer")]
     Silent(#[from] tokio::time::error::Elapsed),

@@ -57,7 +57,8 @@ pub fn align(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -
     for member in &mut members {
         member.complete = member.has_arrived();
     }
-    let complete = members.iter().all(|m| m.complete);
+    // A binding that nobody has scheduled yet has not arrived anywhere.
+    let complete = !members.is_empty() && members.iter().all(|m| m.complete);
     let at_rest = complete || members.iter().all(|m| is_free(wish, m) || (m.want == 0 && m.complete));
     let mut first = true;
     let mut leases = BTreeMap::new();

@@ -5,9 +5,9 @@
 //!
 //! How many units move at once does not decide whether all of them get there. A unit may move when its role is below
 //! its ceiling and one more may be unavailable; at rest, when everything that moved is ready, the latter always holds.
-//! The ceiling rises with what the others have reached, and falls with nothing: a role is held by the skew to those
-//! behind it, by steps to those before it. So a move that is possible stays possible, whoever moves first, until it is
-//! made, and all orders and sizes of waves come to rest at the same place. What the skew or a step allows at once is
+//! The ceiling rises with what the others have reached, and falls only by the moves it allowed: a role is held by the
+//! skew to those behind it, by steps to those before it. So a move of one that is possible stays possible, whatever the
+//! others do, until it is made, and all orders and sizes of waves come to rest at the same place. What the skew or a step allows at once is
 //! not touched: only the numbers that say how many may be away at the same time.
 
 use crate::coordinate;

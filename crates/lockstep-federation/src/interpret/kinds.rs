@@ -32,9 +32,12 @@ impl Default for Kinds {
 }
 
 impl Kinds {
-    /// With these besides those that are built in. One that is given counts before one that is built in.
+    /// With these besides those that are built in. One that is given takes the place of one that is built in.
     pub fn with(mut given: Vec<Interpretation>) -> Self {
-        given.extend(built_in().iter().cloned());
+        let is_given =
+            |it: &Interpretation| given.iter().any(|g| g.api_version == it.api_version && g.kind == it.kind);
+        let others: Vec<Interpretation> = built_in().iter().filter(|it| !is_given(it)).cloned().collect();
+        given.extend(others);
         Self(given.into())
     }
 

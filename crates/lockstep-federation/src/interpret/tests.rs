@@ -114,3 +114,14 @@ fn another_kind_is_a_table() {
     let said = serde_json::from_value::<Interpretation>(wrong).unwrap_err().to_string();
     assert!(said.contains("spec[0]") && said.contains("such as spec.template"), "{said}");
 }
+
+/// What a ledger or a lease of an earlier version says must be the same template to this one.
+#[test]
+fn hashes_are_pinned() {
+    let template = json!({"spec": {"containers": [{"name": "main", "image": "demo:v1"}]}});
+    let spec = json!({"template": template, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template},
+                      "roles": [{"name": "web", "template": template}]});
+    let hashes: Vec<String> =
+        built_in().iter().map(|kind| kind.template_hash(&json!({"spec": spec})).0).collect();
+    assert_eq!(hashes, ["be41d09e7d", "be41d09e7d", "be41d09e7d", "cbdc6f6d47", "31c74f09ad"]);
+}

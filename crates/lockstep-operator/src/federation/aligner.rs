@@ -114,7 +114,8 @@ impl Aligner {
         self.metrics.aligned(alignment.leases.len(), begun.elapsed());
         let paused = wish.strategy.paused.unwrap_or(false);
         now.put(&alignment, paused, self.clock.time()).map_err(FederationError::unreadable("the ledger"))?;
-        if alignment.complete && alignment.totals.partition == 0 {
+        let ran = alignment.totals.replicas > 0 && alignment.totals.partition == 0;
+        if alignment.complete && ran {
             now.complete = Some(CompleteTemplate {
                 template: now.template.clone(),
                 generation: now.template_generation,

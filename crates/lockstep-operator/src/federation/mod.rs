@@ -20,7 +20,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use lockstep_federation::interpret::{Interpretation, Kinds};
 
-pub use self::review::{Stamper, webhooks};
+pub use self::review::{Stamper, WEBHOOK, webhook};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::Herald;

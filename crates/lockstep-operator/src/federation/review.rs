@@ -10,7 +10,7 @@ use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::policy;
 use lockstep_federation::stamp::{Next, Page, Stamped, Stored, stamp};
 use lockstep_federation::work::Work;
-use lockstep_federation::{ALIGNED, LEASE, NEXT, ROLLOUT, work};
+use lockstep_federation::{NEXT, work};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,9 +21,7 @@ use super::{namespaced, policies, rollouts};
 use crate::metrics::{Metrics, WorkOutcome};
 
 /// The webhook that asks, by name. It is asked before Karmada's own.
-const WEBHOOK: &str = "works.federation.lockstep.dev";
-/// The webhook that asks about Works that only a policy could be about.
-const POLICY_WEBHOOK: &str = "policies.federation.lockstep.dev";
+pub const WEBHOOK: &str = "works.federation.lockstep.dev";
 
 #[derive(Deserialize)]
 struct Review {
@@ -132,7 +130,9 @@ impl Stamper {
 
 /// The template that waits beside a Work.
 pub(super) fn next(work: Work<'_>) -> Option<Next> {
-    serde_json::from_str(work.annotation(NEXT)?).ok()
+    let next: Next = serde_json::from_str(work.annotation(NEXT)?).ok()?;
+    // One that names no part would take the pods' template away.
+    next.template.is_object().then_some(next)
 }
 
 /// A Work with what it may carry.
@@ -166,10 +166,9 @@ fn patch(work: &Value, stamped: &Stamped) -> Value {
     json!(patch)
 }
 
-/// The webhooks on Karmada's API server: both stamp. They sort before Karmada's own, see only Works of the kinds in
-/// question, and no deletions. What asks to be aligned, or has a lease, waits while nobody answers; of the rest nobody
-/// knows before we are asked whether a policy is about it, and that does not wait for us.
-pub fn webhooks(client_config: &Value, kinds: &Kinds) -> [Value; 2] {
+/// The webhook's configuration on Karmada's API server. It sorts before Karmada's own, sees only Works of the kinds in
+/// question, and no deletions.
+pub fn webhook(client_config: &Value, kinds: &Kinds) -> Value {
     let kinds: Vec<String> = kinds.iter().map(|kind| format!("'{}'", kind.kind)).collect();
     let condition = format!(
         "!has(object.metadata.deletionTimestamp) && object.spec.workload.manifests.size() == 1 && \
@@ -177,44 +176,22 @@ pub fn webhooks(client_config: &Value, kinds: &Kinds) -> [Value; 2] {
         kinds.join(", ")
     );
     let ours = "object.metadata.namespace.startsWith('karmada-es-')";
-    let labelled =
-        format!("has(object.metadata.labels) && '{}' in object.metadata.labels", work::PERMANENT_ID);
-    let known = asked_for();
-    [(WEBHOOK, "Fail", known.clone()), (POLICY_WEBHOOK, "Ignore", format!("!({known})"))].map(
-        |(name, when_silent, condition_of_its_own)| {
-            json!({
-                "name": name,
-                "admissionReviewVersions": ["v1"],
-                "sideEffects": "None",
-                "failurePolicy": when_silent,
-                "matchPolicy": "Equivalent",
-                "timeoutSeconds": 10,
-                "clientConfig": client_config,
-                "rules": [{
-                    "apiGroups": ["work.karmada.io"], "apiVersions": ["v1alpha1"], "resources": ["works"],
-                    "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
-                }],
-                "matchConditions": [
-                    {"name": "execution-space", "expression": ours},
-                    {"name": "of-a-binding", "expression": labelled},
-                    {"name": "workload", "expression": condition},
-                    {"name": "asked-for", "expression": condition_of_its_own},
-                ],
-            })
-        },
-    )
-}
-
-/// Whether a Work is ours to stamp for sure, in CEL: its workload asks for it, or has a lease, or has a template that
-/// waits for one.
-fn asked_for() -> String {
-    let manifest = "object.spec.workload.manifests[0].metadata";
-    let old = "oldObject.spec.workload.manifests";
-    format!(
-        "(has({manifest}.annotations) && '{ROLLOUT}' in {manifest}.annotations && \
-         {manifest}.annotations['{ROLLOUT}'] == '{ALIGNED}') || \
-         (has(object.metadata.annotations) && '{NEXT}' in object.metadata.annotations) || \
-         (oldObject != null && {old}.size() == 1 && has({old}[0].metadata.annotations) && \
-         '{LEASE}' in {old}[0].metadata.annotations)"
-    )
+    json!({
+        "name": WEBHOOK,
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "timeoutSeconds": 10,
+        "clientConfig": client_config,
+        "rules": [{
+            "apiGroups": ["work.karmada.io"], "apiVersions": ["v1alpha1"], "resources": ["works"],
+            "operations": ["CREATE", "UPDATE"], "scope": "Namespaced",
+        }],
+        "matchConditions": [
+            {"name": "execution-space", "expression": ours},
+            {"name": "workload", "expression": condition},
+            {"name": "of-a-binding", "expression": format!("has(object.metadata.labels) && '{}' in object.metadata.labels", work::PERMANENT_ID)},
+        ],
+    })
 }

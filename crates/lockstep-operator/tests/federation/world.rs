@@ -15,7 +15,7 @@ use lockstep_operator::certificates::Lifetimes;
 use lockstep_operator::certificates::issue::issue;
 use lockstep_operator::certificates::next::Next;
 use lockstep_operator::clock::Clock;
-use lockstep_operator::federation::{self, Setting, Stamper, webhooks};
+use lockstep_operator::federation::{self, Setting, Stamper, webhook};
 use lockstep_operator::metrics::Metrics;
 use lockstep_operator::serve::{ServingCertificate, Trigger, serve_tls, shutdown};
 use lockstep_testkit::Federation;
@@ -61,7 +61,7 @@ impl World {
             &client,
             &json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": "lockstep-federation"}, "webhooks": webhooks(&config, &Kinds::default()),
+                "metadata": {"name": "lockstep-federation"}, "webhooks": [webhook(&config, &Kinds::default())],
             }),
         )
         .await;

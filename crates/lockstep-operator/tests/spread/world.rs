@@ -7,7 +7,7 @@ use kube::api::{Api, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::core::ApiResource;
 use lockstep_federation::interpret::Kinds;
 use lockstep_operator::clock::Clock;
-use lockstep_operator::federation::{self, Setting, Stamper, webhooks};
+use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK, webhook};
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::Carried;
 use lockstep_sandbox::cluster::faults::Profile;
@@ -36,17 +36,13 @@ impl World {
             let stamper = stamper.clone();
             Box::pin(async move { stamper.review(review.to_string().as_bytes()).await })
         };
-        // Where they are does not matter: they are answered for in this process.
-        let hooks = webhooks(&json!({"url": "https://127.0.0.1:9443/works"}), &Kinds::default());
-        let answer = Arc::new(answer);
-        for hook in &hooks {
-            let name = hook["name"].as_str().unwrap_or_default();
-            federation.webhooks().answer(name, Arc::clone(&answer) as _);
-        }
+        federation.webhooks().answer(WEBHOOK, Arc::new(answer));
+        // Where it is does not matter: it is answered for in this process.
+        let hook = webhook(&json!({"url": "https://127.0.0.1:9443/works"}), &Kinds::default());
         let configuration = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": "lockstep-federation"},
-            "webhooks": hooks,
+            "webhooks": [hook],
         });
         let kind =
             GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration");

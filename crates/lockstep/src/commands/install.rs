@@ -118,7 +118,7 @@ fn federate(args: &InstallArgs, federation: Federation, screen: &mut Screen<'_>)
         }
         writeln!(
             screen.out,
-            "Until `lockstep federation` answers at {}, Works of what asks to be aligned are refused.",
+            "Until `lockstep federation` answers at {}, Works of the kinds that can be aligned are refused.",
             federation.url
         )?;
         Ok(Exit::Fine)

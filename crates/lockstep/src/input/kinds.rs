@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use lockstep_core::align::Kind;
 use lockstep_federation::interpret::{Interpretation, Kinds};
 
 /// The kinds that are built in, and those of a file.
@@ -17,7 +18,27 @@ fn parse(text: &str) -> Result<Vec<Interpretation>> {
     let value = lockstep_api::yaml_to_json(text).map_err(|problems| {
         anyhow!(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     })?;
-    Ok(serde_path_to_error::deserialize(value)?)
+    let given: Vec<Interpretation> = serde_path_to_error::deserialize(value)?;
+    for (i, kind) in given.iter().enumerate() {
+        check(kind, &given[..i]).with_context(|| format!("[{i}] {} {}", kind.api_version, kind.kind))?;
+    }
+    Ok(given)
+}
+
+fn check(kind: &Interpretation, before: &[Interpretation]) -> Result<()> {
+    if before.iter().any(|it| it.api_version == kind.api_version && it.kind == kind.kind) {
+        bail!("is given twice");
+    }
+    // Its counts prove nothing before its ReplicaSets are settled, and another kind has none.
+    if kind.like == Kind::Deployment && kind.kind != "Deployment" {
+        bail!(
+            "like: Deployment is for Deployments alone, whose ReplicaSets are looked at; say like: CloneSet"
+        );
+    }
+    match kind.missing()[..] {
+        [] => Ok(()),
+        ref missing => bail!("like: {:?} needs {}, or it could not be held", kind.like, missing.join(", ")),
+    }
 }
 
 #[cfg(test)]
@@ -32,6 +53,8 @@ mod tests {
   replicas: spec.size
   maxUnavailable: spec.rolling.away
   partition: spec.rolling.old
+  maxSurge: spec.rolling.more
+  paused: spec.rolling.paused
   counts: {ready: live}
 ";
 
@@ -49,6 +72,8 @@ mod tests {
             ("like: CloneSet", "like: Job", "expected one of `Deployment`, `CloneSet`"),
             ("replicas: spec.size", "", "missing field `replicas`"),
             ("maxUnavailable", "maxAway", "unknown field `maxAway`"),
+            ("  paused: spec.rolling.paused\n", "", "like: CloneSet needs paused"),
+            ("like: CloneSet", "like: Deployment", "is for Deployments alone"),
         ] {
             let error = format!("{:#}", parse(&SCALED.replace(from, to)).unwrap_err());
             assert!(error.contains("[0]") && error.contains(said), "{error}");

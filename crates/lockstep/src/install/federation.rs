@@ -2,7 +2,7 @@
 
 use lockstep_api::federation::definition;
 use lockstep_federation::interpret::Kinds;
-use lockstep_operator::federation::{resource_of, webhooks};
+use lockstep_operator::federation::{resource_of, webhook};
 use lockstep_operator::operator::FEDERATION;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Federation {
         let url = format!("{}{}", self.url.trim_end_matches('/'), lockstep_operator::admission::WORKS);
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": FEDERATION}, "webhooks": webhooks(&json!({"url": url}), &self.kinds),
+            "metadata": {"name": FEDERATION}, "webhooks": [webhook(&json!({"url": url}), &self.kinds)],
         })
     }
 }
@@ -109,10 +109,9 @@ mod tests {
         let last = &objects[objects.len() - 1];
         assert_eq!(last["kind"], "MutatingWebhookConfiguration");
         assert!(last["metadata"]["name"].as_str() < Some("mutating-config"));
-        for (hook, when_silent) in [(&last["webhooks"][0], "Fail"), (&last["webhooks"][1], "Ignore")] {
-            assert_eq!(hook["clientConfig"]["url"], "https://lockstep:9443/federation/works");
-            assert_eq!(hook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
-            assert_eq!((&hook["sideEffects"], &hook["failurePolicy"]), (&json!("None"), &json!(when_silent)));
-        }
+        let hook = &last["webhooks"][0];
+        assert_eq!(hook["clientConfig"]["url"], "https://lockstep:9443/federation/works");
+        assert_eq!(hook["rules"][0]["operations"], json!(["CREATE", "UPDATE"]));
+        assert_eq!((&hook["sideEffects"], &hook["failurePolicy"]), (&json!("None"), &json!("Fail")));
     }
 }

@@ -6,7 +6,9 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch};
 use lockstep_api::stored::StoredSet;
 use lockstep_core::gang::{Gang, GangName};
 use lockstep_core::model::{GangScheduler, Spec};
+use lockstep_core::names::RoleName;
 use lockstep_core::plan::{Action, Plan};
+use lockstep_core::revision::Revision;
 use serde_json::Value;
 
 use super::super::desk::GangKnown;
@@ -33,8 +35,9 @@ impl Keeper<'_> {
             let name = gang_name(&set.name, gang.group, gang.incarnation, &gang.name);
             let pods =
                 if scheduler == GangScheduler::PodGang { self.pods_of(gang, plan) } else { Vec::new() };
-            let resources =
-                stored.as_ref().map(|stored| least_resources(stored, spec, gang)).unwrap_or_default();
+            // What others than the wished pods need nobody says here: too much would keep them waiting for ever.
+            let wished = stored.as_ref().filter(|_| self.is_as_wished(gang, spec, plan));
+            let resources = wished.map(|stored| least_resources(stored, spec, gang)).unwrap_or_default();
             let Some(object) = gang_object(scheduler, set, gang, &pods, &resources) else { continue };
             let known = self.handle.desk().gangs.get(&name).cloned();
             if known.as_ref().is_some_and(|known| covers(&known.spec, &object["spec"])) {
@@ -51,6 +54,33 @@ impl Keeper<'_> {
                 .insert(name, GangKnown { scheduler, group, incarnation, base, spec, placed });
         }
         Ok(())
+    }
+
+    /// Whether all pods of a gang, those that stand and those that are about to be created, are at the revisions wished
+    /// for.
+    fn is_as_wished(&self, gang: &Gang, spec: &Spec, plan: &Plan) -> bool {
+        let is_wished = |role: &RoleName, revision: Revision| {
+            spec.roles.iter().any(|known| known.name == *role && known.revision == revision)
+        };
+        let created = plan.actions.iter().all(|action| match action {
+            Action::Create(create)
+                if create.of.group == gang.group && create.gang.as_ref() == Some(&gang.name) =>
+            {
+                is_wished(&create.of.role, create.revision)
+            }
+            _ => true,
+        });
+        let desk = self.handle.desk();
+        let owner = self.wish.set.uid.as_str().into();
+        let key = gang.name.to_string();
+        let stands = desk.view.pods(&owner).all(|((place, ..), known)| {
+            let pod = &known.pod;
+            let of_gang = place.group == gang.group
+                && pod.incarnation == gang.incarnation
+                && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key);
+            !of_gang || is_wished(&place.role, pod.revision)
+        });
+        created && stands
     }
 
     /// The names of a gang's pods: those that stand and those that are about to be created.

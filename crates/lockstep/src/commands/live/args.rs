@@ -117,8 +117,8 @@ pub struct SetArgs {
 /// A set in one cluster or a workload that is spread over several, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct SubjectArgs {
-    /// The set: `llama` or `lss/llama`. On Karmada's API server also `deployment/web` or `cloneset/web`, whatever has a
-    /// rollout over clusters, or `froll/NAME`.
+    /// The set: `llama` or `lss/llama`. On Karmada's API server also what has a rollout over clusters: `deployment/web`,
+    /// `cloneset/web`, or by the rollout itself `froll/NAME`; of the kinds that are built in.
     #[arg(value_name = "NAME", value_parser = subject)]
     pub subject: Subject,
     /// Where it is.

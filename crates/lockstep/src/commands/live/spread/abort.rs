@@ -38,8 +38,8 @@ fn to_go_back_to<'a>(
 ) -> Result<&'a CompleteTemplate> {
     let Some(complete) = &status.complete else {
         bail!(
-            "{called} has never stood complete in all clusters, so there is nothing to go back to; \
-             `lockstep pause {called}` stops it where it is"
+            "{called} has never stood complete in all clusters, so there is nothing to go back to: put the template \
+             back yourself"
         );
     };
     if complete.template == status.template && generation <= Some(status.template_generation) {

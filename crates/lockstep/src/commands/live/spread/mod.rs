@@ -11,6 +11,7 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, P
 use kube::{Client, Error};
 use lockstep_api::federation::{FederatedRollout, ResourceRef};
 use lockstep_federation::interpret::{self, Interpretation};
+use lockstep_operator::federation::resource_of;
 use serde_json::{Value, json};
 
 pub use self::abort::abort;
@@ -53,11 +54,8 @@ impl Spread {
         Ok(Self { client, namespace, called, rollout, template })
     }
 
-    /// How objects of its kind are read.
     fn kind(&self) -> Result<&'static Interpretation> {
-        let of = &self.rollout.spec.resource;
-        let known = interpret::of(&json!({"apiVersion": of.api_version, "kind": of.kind}));
-        known.with_context(|| format!("{} {} is of no kind that is known here", of.api_version, of.kind))
+        kind(&self.rollout.spec.resource)
     }
 
     fn name(&self) -> &str {
@@ -82,9 +80,13 @@ fn rollouts(client: &Client, namespace: &str) -> Api<DynamicObject> {
 }
 
 fn templates(client: &Client, namespace: &str, of: &ResourceRef) -> Result<Api<DynamicObject>> {
-    let (group, version) = of.api_version.split_once('/').unwrap_or(("", &of.api_version));
-    let kind = GroupVersionKind::gvk(group, version, &of.kind);
-    Ok(Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind)))
+    Ok(Api::namespaced_with(client.clone(), namespace, &resource_of(kind(of)?)))
+}
+
+/// How objects of a kind are read.
+fn kind(of: &ResourceRef) -> Result<&'static Interpretation> {
+    let known = interpret::of(&json!({"apiVersion": of.api_version, "kind": of.kind}));
+    known.with_context(|| format!("{} {} is not among the kinds that are built in", of.api_version, of.kind))
 }
 
 fn read(object: DynamicObject) -> Result<FederatedRollout> {
