@@ -7,13 +7,14 @@ use lockstep_api::stored::StoredSet;
 use lockstep_core::gang::{Gang, GangName};
 use lockstep_core::model::{GangScheduler, Spec};
 use lockstep_core::names::RoleName;
-use lockstep_core::plan::{Action, Plan};
+use lockstep_core::plan::{Action, Create, Plan};
 use lockstep_core::revision::Revision;
 use serde_json::Value;
 
 use super::super::desk::GangKnown;
 use super::{Keeper, apply, ignore_missing};
 use crate::act::{ActError, gang_name, gang_object, gang_resource, least_resources};
+use crate::observe::{Known, Place};
 
 impl Keeper<'_> {
     fn dynamic(&self, resource: &ApiResource) -> Api<DynamicObject> {
@@ -62,48 +63,22 @@ impl Keeper<'_> {
         let is_wished = |role: &RoleName, revision: Revision| {
             spec.roles.iter().any(|known| known.name == *role && known.revision == revision)
         };
-        let created = plan.actions.iter().all(|action| match action {
-            Action::Create(create)
-                if create.of.group == gang.group && create.gang.as_ref() == Some(&gang.name) =>
-            {
-                is_wished(&create.of.role, create.revision)
-            }
-            _ => true,
-        });
         let desk = self.handle.desk();
         let owner = self.wish.set.uid.as_str().into();
-        let key = gang.name.to_string();
-        let stands = desk.view.pods(&owner).all(|((place, ..), known)| {
-            let pod = &known.pod;
-            let of_gang = place.group == gang.group
-                && pod.incarnation == gang.incarnation
-                && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key);
-            !of_gang || is_wished(&place.role, pod.revision)
-        });
-        created && stands
+        let is_of_gang = names(gang);
+        let mut standing = desk.view.pods(&owner).filter(|((place, ..), known)| is_of_gang(place, known));
+        creates(gang, plan).all(|create| is_wished(&create.of.role, create.revision))
+            && standing.all(|((place, ..), known)| is_wished(&place.role, known.pod.revision))
     }
 
     /// The names of a gang's pods: those that stand and those that are about to be created.
     fn pods_of(&self, gang: &Gang, plan: &Plan) -> Vec<String> {
         let desk = self.handle.desk();
         let owner = self.wish.set.uid.as_str().into();
-        let key = gang.name.to_string();
-        let mut names: BTreeSet<String> = desk
-            .view
-            .pods(&owner)
-            .filter(|((place, ..), known)| {
-                let pod = &known.pod;
-                place.group == gang.group
-                    && pod.incarnation == gang.incarnation
-                    && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key)
-            })
-            .map(|((_, _, _, name), _)| name.to_string())
-            .collect();
-        for action in &plan.actions {
-            let Action::Create(create) = action else { continue };
-            if create.of.group != gang.group || create.gang.as_ref() != Some(&gang.name) {
-                continue;
-            }
+        let is_of_gang = names(gang);
+        let standing = desk.view.pods(&owner).filter(|((place, ..), known)| is_of_gang(place, known));
+        let mut names: BTreeSet<String> = standing.map(|((_, _, _, name), _)| name.to_string()).collect();
+        for create in creates(gang, plan) {
             let content =
                 desk.history.role(&create.of.role, create.revision).and_then(|role| role.content().ok());
             let Some(content) = content else { continue };
@@ -136,6 +111,29 @@ impl Keeper<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a pod that stands names a gang.
+fn names(gang: &Gang) -> impl Fn(&Place, &Known) -> bool {
+    let key = gang.name.to_string();
+    move |place, known| {
+        let pod = &known.pod;
+        place.group == gang.group
+            && pod.incarnation == gang.incarnation
+            && pod.gang.as_ref().is_some_and(|gang| gang.as_str() == key)
+    }
+}
+
+/// What is about to be created for a gang.
+fn creates<'a>(gang: &'a Gang, plan: &'a Plan) -> impl Iterator<Item = &'a Create> {
+    plan.actions.iter().filter_map(move |action| match action {
+        Action::Create(create)
+            if create.of.group == gang.group && create.gang.as_ref() == Some(&gang.name) =>
+        {
+            Some(create)
+        }
+        _ => None,
+    })
 }
 
 /// Whether everything that is wanted stands; the API server may have filled in more.
