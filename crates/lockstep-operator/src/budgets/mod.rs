@@ -11,6 +11,7 @@ mod owner;
 mod pod;
 mod review;
 mod sources;
+mod status;
 mod steward;
 
 use std::sync::Arc;

@@ -102,22 +102,48 @@ impl Reviewer {
             serde_json::from_slice(body).map_err(|error| format!("not an AdmissionReview: {error}"))?;
         let asked = review.request.ok_or("an AdmissionReview without a request")?;
         let began = std::time::Instant::now();
-        let reply = match self.subject(kind, &asked).await {
-            Ok(Subject::Pod(pod)) => self.answer(kind, &asked, *pod).await,
-            Ok(Subject::Unbudgeted) => Reply::Allowed,
-            Ok(Subject::Nobody) => nobody(&asked.name),
-            Err(why) => unknown(&why),
+        // Until budgets have been listed nobody knows whether there are any.
+        self.clerk.book().filled().await;
+        let reply = match self.last_seen(kind, &asked) {
+            Some(seen) => self.reply_early(kind, &asked, seen).await,
+            None => self.reply(kind, &asked, self.subject(kind, &asked).await).await,
         };
         self.metrics.budget_decision_took(began.elapsed());
         Ok(reply.into_review(&asked))
     }
 
+    async fn reply(&self, kind: Kind, asked: &Asked, subject: Result<Subject, String>) -> Reply {
+        match subject {
+            Ok(Subject::Pod(pod)) => self.answer(kind, asked, Arc::new(*pod)).await,
+            Ok(Subject::Unbudgeted) => Reply::Allowed,
+            Ok(Subject::Nobody) => nobody(&asked.name),
+            Err(why) => unknown(&why),
+        }
+    }
+
+    /// The pod an eviction names, as the watch last showed it.
+    fn last_seen(&self, kind: Kind, asked: &Asked) -> Option<Arc<SeenPod>> {
+        let book = self.clerk.book();
+        let budgeted = kind == Kind::Evict && !book.budgets_in(&asked.namespace).is_empty();
+        let seen = budgeted.then(|| book.pod(&asked.namespace, &asked.name)).flatten();
+        seen.filter(|seen| seen.active && !seen.terminating)
+    }
+
+    /// An eviction does not show its pod, so that is read, but the budgets are asked meanwhile about the one that was
+    /// there a moment ago. What they say holds for that very state of it: another may be covered by others. A promise that
+    /// nobody takes up ends by itself.
+    async fn reply_early(&self, kind: Kind, asked: &Asked, seen: Arc<SeenPod>) -> Reply {
+        let early = self.answer(kind, asked, Arc::clone(&seen));
+        let (early, found) = tokio::join!(early, self.subject(kind, asked));
+        match &found {
+            Ok(Subject::Pod(pod)) if (&pod.uid, pod.version) == (&seen.uid, seen.version) => early,
+            _ => self.reply(kind, asked, found).await,
+        }
+    }
+
     /// What it is about.
     async fn subject(&self, kind: Kind, asked: &Asked) -> Result<Subject, String> {
-        let book = self.clerk.book();
-        // Until budgets have been listed nobody knows whether there are any.
-        book.filled().await;
-        if book.budgets_in(&asked.namespace).is_empty() {
+        if self.clerk.book().budgets_in(&asked.namespace).is_empty() {
             return Ok(Subject::Unbudgeted);
         }
         let unreadable = |error: &dyn std::fmt::Display| format!("the pod cannot be read: {error}");
@@ -136,7 +162,7 @@ impl Reviewer {
         }
     }
 
-    async fn answer(&self, kind: Kind, asked: &Asked, pod: SeenPod) -> Reply {
+    async fn answer(&self, kind: Kind, asked: &Asked, pod: Arc<SeenPod>) -> Reply {
         let uid = pod.uid.to_string();
         let wanted = asked.object.pointer("/deleteOptions/preconditions/uid").and_then(Value::as_str);
         if let Some(wanted) = wanted.filter(|wanted| kind == Kind::Evict && *wanted != uid) {
@@ -148,7 +174,7 @@ impl Reviewer {
         }
         let dry = asked.dry_run == Some(true) || is_dry(&asked.object);
         let removal = Removal {
-            pods: &[Arc::new(pod)],
+            pods: &[pod],
             operation: kind.into(),
             by: &asked.user_info.username,
             dry_run: dry,

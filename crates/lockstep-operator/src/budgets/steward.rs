@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time as MetaTime};
 use kube::Resource;
 use kube::api::PostParams;
 use lockstep_api::budget::{PodUnavailableBudget, PodUnavailableBudgetStatus};
-use lockstep_core::budget::{
-    Account, Condition as Said, Controller, LAPSE, NotYet, Pruned, Version, View, account,
-};
+use lockstep_core::budget::{Account, Controller, LAPSE, NotYet, Pruned, Version, View, account};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -19,6 +16,7 @@ use tokio::task::JoinSet;
 use super::book::{Book, Key, Known};
 use super::clerk::Clerk;
 use super::sources::Freshness;
+use super::status::put_down;
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::{Herald, Note};
@@ -111,11 +109,8 @@ impl Steward {
             (counted, pruned, budget)
         };
         self.metrics.budget(&key.0, &key.1, counted.figures());
-        let mut object = known.object.clone();
-        object.raise(&budget, counted.figures())?;
-        let status = object.status.get_or_insert_default();
-        status.conditions = conditions(&counted, status, budget.generation, &self.clock);
-        if differs(known.object.status.as_ref(), status) {
+        let object = put_down(&known.object, &budget, &counted, &self.clock)?;
+        if differs(known.object.status.as_ref(), object.status.as_ref()) {
             if !(self.sure)() {
                 return Ok(None);
             }
@@ -201,7 +196,7 @@ async fn keep(steward: Arc<Steward>, key: Key, bell: Arc<Notify>) {
 }
 
 /// Whether a status is worth writing. How new the view is that says the same as before is not.
-fn differs(before: Option<&PodUnavailableBudgetStatus>, after: &PodUnavailableBudgetStatus) -> bool {
+fn differs(before: Option<&PodUnavailableBudgetStatus>, after: Option<&PodUnavailableBudgetStatus>) -> bool {
     let plain = |status: &PodUnavailableBudgetStatus| {
         let mut status = status.clone();
         if let Some(ledger) = status.ledger.as_object_mut() {
@@ -213,73 +208,9 @@ fn differs(before: Option<&PodUnavailableBudgetStatus>, after: &PodUnavailableBu
         }
         status
     };
-    before.map(plain) != Some(plain(after))
+    before.map(plain) != after.map(plain)
 }
 
 fn reference(object: &PodUnavailableBudget) -> ObjectReference {
     object.object_ref(&())
-}
-
-/// What the engine says, as conditions: those that hold are there, the others are not.
-fn conditions(
-    account: &Account,
-    status: &PodUnavailableBudgetStatus,
-    generation: i64,
-    clock: &Clock,
-) -> Vec<Condition> {
-    let mut all = vec![("Ready", "Counted", "True", summary(account))];
-    for said in account.conditions() {
-        let (kind, message) = words(said);
-        all.push((kind, kind, "True", message));
-    }
-    let since = |kind: &str, value: &str| {
-        let before = status.conditions.iter().find(|one| one.type_ == kind && one.status == value);
-        before.map_or_else(|| MetaTime(clock.now()), |one| one.last_transition_time.clone())
-    };
-    all.into_iter()
-        .map(|(kind, reason, value, message)| Condition {
-            type_: kind.to_owned(),
-            status: value.to_owned(),
-            reason: reason.to_owned(),
-            message,
-            last_transition_time: since(kind, value),
-            observed_generation: Some(generation),
-        })
-        .collect()
-}
-
-fn summary(account: &Account) -> String {
-    let unit = if account.spec().pod_group_policy.is_some() { "groups" } else { "pods" };
-    format!(
-        "{} of {} {unit} available, {} must stay, {} may go now",
-        account.available(),
-        account.expected(),
-        account.desired(),
-        account.allowed(),
-    )
-}
-
-fn words(said: &Said) -> (&'static str, String) {
-    match said {
-        Said::PodsMissingGroupLabel { pods } => (
-            "PodsMissingGroupLabel",
-            format!(
-                "{pods} pods lack the label of podGroupPolicy.groupLabelKey; each counts as a unit by itself"
-            ),
-        ),
-        Said::MinReadyReplicasImpossible { groups, largest } => (
-            "MinReadyReplicasImpossible",
-            format!(
-                "{groups} groups can never be available: the largest has {largest} pods; lower \
-                 podGroupPolicy.minReadyReplicas to at most that"
-            ),
-        ),
-        Said::DrainCanNeverFinish { desired, expected } => (
-            "DrainCanNeverFinish",
-            format!(
-                "{desired} of {expected} must stay available, so none may ever go on purpose; raise maxUnavailable \
-                 or lower minAvailable"
-            ),
-        ),
-    }
 }

@@ -1,10 +1,15 @@
 //! The cases that must come out exactly, one after the other.
 
+use std::time::Duration;
+
 use base64::Engine;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::world::{Refusal, Where, World};
+
+/// The leader writes a status every 200 ms at most.
+const SEVERAL_TURNS: Duration = Duration::from_millis(800);
 
 fn by_group(limit: Value, min_ready: u32) -> Value {
     let mut spec = json!({
@@ -62,6 +67,7 @@ on_both! {
     whoever_comes_back_is_charged_again,
     what_was_freed_and_stayed_pays,
     a_dry_run_writes_nothing,
+    a_promise_is_one_write,
     an_eviction_is_for_one_pod,
     an_eviction_is_for_whom_it_found,
     two_budgets_or_none,
@@ -217,6 +223,23 @@ async fn an_eviction_is_for_whom_it_found(world: &World) {
     }
     let answer = world.review_eviction("nobody").await;
     assert_eq!((&answer["allowed"], &answer["status"]["code"]), (&json!(false), &json!(404)), "{answer}");
+}
+
+/// What whoever promises leaves out of the status, the leader writes after it: twice the writes, and conflicts.
+async fn a_promise_is_one_write(world: &World) {
+    world.groups(3, 1).await;
+    world.budget("b", by_group(json!({"maxUnavailable": 2}), 1)).await;
+    world.settled("b", |status| status.current_available == 3).await;
+    tokio::time::sleep(SEVERAL_TURNS).await;
+    let version = async || world.budgets().get("b").await.expect("the budget").metadata.resource_version;
+    let before = version().await;
+    assert_eq!(world.review_deletion("llm-0-0").await["allowed"], true);
+    let after = version().await;
+    assert_ne!(before, after, "nothing was promised");
+    tokio::time::sleep(SEVERAL_TURNS).await;
+    assert_eq!(version().await, after, "written again: {:#?}", world.budgets().get("b").await);
+    let status = world.settled("b", |_| true).await;
+    assert!(status.conditions[0].message.ends_with("1 may go now"), "{:?}", status.conditions);
 }
 
 async fn two_budgets_or_none(world: &World) {

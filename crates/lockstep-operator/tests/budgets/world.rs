@@ -269,10 +269,20 @@ impl World {
     /// What a replica answers to the review of an eviction, before anybody evicts anything.
     pub async fn review_eviction(&self, name: &str) -> Value {
         let object = json!({"metadata": {"name": name, "namespace": self.namespace}});
-        let review = json!({"request": {
-            "uid": "r", "namespace": self.namespace, "name": name, "dryRun": true, "object": object,
-        }});
-        let request = Request::post("/budgets/evict").header("content-type", "application/json");
+        let asked = json!({"name": name, "dryRun": true, "object": object});
+        self.review("evict", asked).await
+    }
+
+    /// What a replica answers to the review of a deletion that nobody carries out.
+    pub async fn review_deletion(&self, name: &str) -> Value {
+        let pod = self.pods().get(name).await.expect("the pod");
+        self.review("delete", json!({"name": name, "oldObject": pod})).await
+    }
+
+    async fn review(&self, kind: &str, mut asked: Value) -> Value {
+        (asked["uid"], asked["namespace"]) = (json!("r"), json!(self.namespace));
+        let review = json!({"request": asked});
+        let request = Request::post(format!("/budgets/{kind}")).header("content-type", "application/json");
         let request = request.body(Body::from(review.to_string())).expect("a request");
         let answer = self.replicas.answer(request).await.into_body();
         let bytes = axum::body::to_bytes(answer, usize::MAX).await.expect("an answer");

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::{Clerk, Decided, Removal, TRIES, Trouble};
 use crate::budgets::book::{Key, Known};
+use crate::budgets::status::put_down;
 
 impl Clerk {
     /// Writes what was decided into every budget, or into none.
@@ -39,9 +40,9 @@ impl Clerk {
     /// Writes a budget's status, if it still stands as it was read.
     async fn store(&self, known: &Known, budget: &Budget, view: &View) -> Result<(), Trouble> {
         let began = Instant::now();
-        let mut object = known.object.clone();
-        let figures = account(budget, view, self.clock.time()).figures();
-        object.raise(budget, figures).map_err(|error| Trouble::Unknown(error.to_string()))?;
+        let counted = account(budget, view, self.clock.time());
+        let object = put_down(&known.object, budget, &counted, &self.clock)
+            .map_err(|error| Trouble::Unknown(error.to_string()))?;
         let api = self.sources.budgets(&known.key.0);
         match api.replace_status(&known.key.1, &PostParams::default(), &object).await {
             Ok(stored) => {
