@@ -41,6 +41,8 @@ pub struct Budgets {
     pub evict: Spread,
     /// A bare compare-and-swap.
     pub swap: Spread,
+    /// The answer about a pod in whose namespace there is no budget: the way there and back.
+    pub uncovered: Spread,
     /// Answers per second, many at a time, each budget one after the other.
     pub answers_per_second: f64,
     /// Bare compare-and-swaps per second, likewise.
@@ -66,7 +68,7 @@ pub(super) async fn measure(program: &Path) -> Result<Budgets, ClusterError> {
         .await?;
     bench.until_counted().await?;
     figures.full = bench.resident()?;
-    [figures.swap, figures.delete, figures.evict] = bench.one_at_a_time(&units).await?;
+    [figures.swap, figures.delete, figures.evict, figures.uncovered] = bench.one_at_a_time(&units).await?;
     (figures.answers_per_second, figures.swaps_per_second) = bench.many_at_a_time(&units).await?;
     figures.full = figures.full.max(bench.resident()?);
     Ok(figures)
@@ -102,8 +104,7 @@ impl Bench {
         let asking = asking.client("lockstep-figures").await?;
         let bench = Self { client: cluster.client(), asking, operator };
         // It answers once it has looked around.
-        let nobody = json!({"metadata": {"name": "nobody", "namespace": "default", "uid": "u"}});
-        let ready = async { while bench.ask("delete", &nobody).await.is_err() {} };
+        let ready = async { while bench.ask("delete", &nobody()).await.is_err() {} };
         tokio::time::timeout(PATIENCE, ready).await.map_err(ClusterError::access("reach the operator"))?;
         Ok(bench)
     }
@@ -243,15 +244,16 @@ impl Bench {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// A compare-and-swap, a delete and an eviction of every budget, in turns.
-    async fn one_at_a_time(&self, units: &[Unit]) -> Result<[Spread; 3], ClusterError> {
-        let mut took = [const { Vec::new() }; 3];
+    /// A compare-and-swap, a delete and an eviction of every budget, and a delete of no budget's pod, in turns.
+    async fn one_at_a_time(&self, units: &[Unit]) -> Result<[Spread; 4], ClusterError> {
+        let mut took = [const { Vec::new() }; 4];
         for (turn, unit) in units.iter().enumerate() {
-            for which in (0..3).map(|step| (turn + step) % 3) {
+            for which in (0..4).map(|step| (turn + step) % 4) {
                 took[which].push(match which {
                     0 => self.swap(unit).await?,
                     1 => self.timed("delete", &unit.pods[0]).await?,
-                    _ => self.timed("evict", &unit.pods[1]).await?,
+                    2 => self.timed("evict", &unit.pods[1]).await?,
+                    _ => self.timed("delete", &nobody()).await?,
                 });
             }
         }
@@ -310,6 +312,11 @@ fn shadow_definition() -> Value {
     shadow["spec"]["names"] =
         json!({"plural": "shadows", "singular": "shadow", "kind": SHADOW, "listKind": "ShadowList"});
     shadow
+}
+
+/// A pod where there are no budgets.
+fn nobody() -> Value {
+    json!({"metadata": {"name": "nobody", "namespace": "default", "uid": "u"}})
 }
 
 fn lacking(what: &str) -> ClusterError {

@@ -60,9 +60,12 @@ impl Budgets {
         let title = "MILLISECONDS TO ANSWER A REMOVAL";
         writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>9}{:>9}", "P50", "P99", "LONGEST", "N", "RATIO")?;
         let floor = self.swap.p50.max(f64::EPSILON);
-        for (what, times) in
-            [("bare compare-and-swap", &self.swap), ("delete", &self.delete), ("eviction", &self.evict)]
-        {
+        for (what, times) in [
+            ("bare compare-and-swap", &self.swap),
+            ("delete", &self.delete),
+            ("eviction", &self.evict),
+            ("delete of a pod without a budget", &self.uncovered),
+        ] {
             let Spread { samples, p50, p99, longest } = times;
             write!(f, "{what:<34}{p50:>11.1}{p99:>11.1}{longest:>11.1}{samples:>9}")?;
             writeln!(f, "{:>9.2}", p50 / floor)?;
