@@ -37,7 +37,7 @@ pub struct Known {
 impl Known {
     /// Reads a budget.
     pub fn read(object: PodUnavailableBudget) -> Self {
-        let key = (object.namespace().unwrap_or_default(), object.name_any());
+        let key = key_of(&object);
         let budget = object.lower();
         if let Err(error) = &budget {
             tracing::warn!(budget = object.title(), %error, "the ledger in its status cannot be read");
@@ -48,6 +48,11 @@ impl Known {
         });
         Self { key, budget: budget.ok(), coverage, version: seen::version(&object.metadata).0, object }
     }
+}
+
+/// Where a budget is and what it is called.
+pub fn key_of(object: &PodUnavailableBudget) -> Key {
+    (object.namespace().unwrap_or_default(), object.name_any())
 }
 
 #[derive(Default)]
@@ -142,6 +147,12 @@ impl Book {
 
     /// A budget as it stands, unless something newer is known. Returns what is known then.
     pub fn put_budget(&self, object: PodUnavailableBudget) -> Arc<Known> {
+        let key = key_of(&object);
+        // What a watch shows of our own write is known already.
+        let version = seen::version(&object.metadata).0;
+        if let Some(before) = self.budget(&key).filter(|before| before.version >= version) {
+            return before;
+        }
         let known = Arc::new(Known::read(object));
         let mut pages = self.pages();
         let (new, other) = match pages.budgets.get(&known.key) {

@@ -16,7 +16,7 @@ use lockstep_feed::{Seen, list, versioned};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::book::{Book, Key, Known};
+use super::book::{Book, Key, Known, key_of};
 use super::owner;
 use super::pod::SeenPod;
 
@@ -210,12 +210,9 @@ impl Sources {
     }
 
     fn take_budget(&self, seen: Seen<PodUnavailableBudget>) {
-        let key = |object: &PodUnavailableBudget| -> Key {
-            (object.namespace().unwrap_or_default(), object.name_any())
-        };
         match seen {
             Seen::Listed(all, version) => {
-                let listed: BTreeSet<Key> = all.iter().map(key).collect();
+                let listed: BTreeSet<Key> = all.iter().map(key_of).collect();
                 self.book.keep_budgets(&listed, version);
                 if all.is_empty() {
                     self.book.is_now_filled();
@@ -225,7 +222,7 @@ impl Sources {
                 }
             }
             Seen::Applied(object, _) => drop(self.book.put_budget(object)),
-            Seen::Deleted(object, version) => self.book.remove_budget(&key(&object), version),
+            Seen::Deleted(object, version) => self.book.remove_budget(&key_of(&object), version),
             Seen::Reached(_) => {}
         }
     }

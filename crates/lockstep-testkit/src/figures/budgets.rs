@@ -10,9 +10,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use lockstep_api::budget::definition;
+use lockstep_feed::versioned;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::memory::resident;
 use super::reaction::Spread;
@@ -41,6 +43,8 @@ pub struct Budgets {
     pub evict: Spread,
     /// A bare compare-and-swap.
     pub swap: Spread,
+    /// The same of a kind that one client watches, as it does budgets.
+    pub watched_swap: Spread,
     /// The answer about a pod in whose namespace there is no budget: the way there and back.
     pub uncovered: Spread,
     /// Answers per second, many at a time, each budget one after the other.
@@ -58,7 +62,9 @@ pub(super) async fn measure(program: &Path) -> Result<Budgets, ClusterError> {
     let builder = Cluster::builder().our_own("what a real API server takes").without(Component::Scheduler);
     let cluster = builder.without(Component::ControllerManager).start().await?;
     cluster.define(&definition::definition()).await?;
-    cluster.define(&shadow_definition()).await?;
+    for kind in [SHADOW, WATCHED] {
+        cluster.define(&shadow_definition(kind)).await?;
+    }
     let bench = Bench::start(&cluster, program).await?;
     let mut figures = Budgets { idle: bench.resident()?, ..Budgets::default() };
     let units: Vec<Unit> = stream::iter(0..BUDGETS)
@@ -68,7 +74,11 @@ pub(super) async fn measure(program: &Path) -> Result<Budgets, ClusterError> {
         .await?;
     bench.until_counted().await?;
     figures.full = bench.resident()?;
-    [figures.swap, figures.delete, figures.evict, figures.uncovered] = bench.one_at_a_time(&units).await?;
+    let measured = {
+        let _watching = bench.watch_shadows();
+        bench.one_at_a_time(&units).await?
+    };
+    [figures.swap, figures.watched_swap, figures.delete, figures.evict, figures.uncovered] = measured;
     (figures.answers_per_second, figures.swaps_per_second) = bench.many_at_a_time(&units).await?;
     figures.full = figures.full.max(bench.resident()?);
     Ok(figures)
@@ -117,7 +127,7 @@ impl Bench {
         Api::namespaced_with(self.client.clone(), namespace, &resource(kind))
     }
 
-    /// A budget that lets everything go, its twenty ready pods of one ReplicaSet, and its shadow.
+    /// A budget that lets everything go, its twenty ready pods of one ReplicaSet, and its shadows.
     async fn lay_out(&self, number: usize) -> Result<Unit, ClusterError> {
         let name = format!("b-{number}");
         let namespace = self.namespace(number / TOGETHER).await?;
@@ -145,7 +155,7 @@ impl Bench {
             pods.push(self.ready_pod(&namespace, pod).await?);
         }
         let spec = json!({"selector": {"matchLabels": labels}, "maxUnavailable": "100%"});
-        for kind in [BUDGET, SHADOW] {
+        for kind in [BUDGET, SHADOW, WATCHED] {
             let object = DynamicObject::new(&name, &resource(kind)).data(json!({"spec": spec}));
             let made = self.api(kind, &namespace).create(&PostParams::default(), &object).await;
             made.map_err(ClusterError::api("create a budget"))?;
@@ -225,8 +235,8 @@ impl Bench {
     }
 
     /// Writes the status that a budget has into its shadow, if that stands as it was read. Says how long it took.
-    async fn swap(&self, unit: &Unit) -> Result<f64, ClusterError> {
-        let shadows = self.api(SHADOW, &unit.namespace);
+    async fn swap(&self, unit: &Unit, kind: &str) -> Result<f64, ClusterError> {
+        let shadows = self.api(kind, &unit.namespace);
         let budget = self.api(BUDGET, &unit.namespace).get(&unit.name).await;
         let mut shadow = shadows.get(&unit.name).await.map_err(ClusterError::api("read a shadow"))?;
         shadow.data["status"] = budget.map_err(ClusterError::api("read a budget"))?.data["status"].take();
@@ -244,15 +254,25 @@ impl Bench {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// A compare-and-swap, a delete and an eviction of every budget, and a delete of no budget's pod, in turns.
-    async fn one_at_a_time(&self, units: &[Unit]) -> Result<[Spread; 4], ClusterError> {
-        let mut took = [const { Vec::new() }; 4];
+    /// Somebody reads all that happens to the watched shadows, until this is dropped.
+    fn watch_shadows(&self) -> JoinSet<()> {
+        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(WATCHED));
+        let mut watching = JoinSet::new();
+        watching.spawn(async move { versioned(all, None).for_each(|_| std::future::ready(())).await });
+        watching
+    }
+
+    /// A compare-and-swap of either shadow, a delete and an eviction of every budget, and a delete of no budget's pod,
+    /// in turns.
+    async fn one_at_a_time(&self, units: &[Unit]) -> Result<[Spread; 5], ClusterError> {
+        let mut took = [const { Vec::new() }; 5];
         for (turn, unit) in units.iter().enumerate() {
-            for which in (0..4).map(|step| (turn + step) % 4) {
+            for which in (0..5).map(|step| (turn + step) % 5) {
                 took[which].push(match which {
-                    0 => self.swap(unit).await?,
-                    1 => self.timed("delete", &unit.pods[0]).await?,
-                    2 => self.timed("evict", &unit.pods[1]).await?,
+                    0 => self.swap(unit, SHADOW).await?,
+                    1 => self.swap(unit, WATCHED).await?,
+                    2 => self.timed("delete", &unit.pods[0]).await?,
+                    3 => self.timed("evict", &unit.pods[1]).await?,
                     _ => self.timed("delete", &nobody()).await?,
                 });
             }
@@ -290,27 +310,27 @@ impl Bench {
     }
 }
 
-/// What stands for the budgets' kind, and what stands for its shadow.
+/// Budgets, and what has the same schema and nobody looks after: one kind that nobody watches, one that is watched.
 const BUDGET: &str = "PodUnavailableBudget";
 const SHADOW: &str = "Shadow";
+const WATCHED: &str = "WatchedShadow";
 
 fn resource(kind: &str) -> ApiResource {
     match kind {
-        SHADOW => {
-            let kind = GroupVersionKind::gvk("figures.lockstep.dev", "v1alpha1", SHADOW);
-            ApiResource::from_gvk_with_plural(&kind, "shadows")
-        }
-        _ => crate::neighbours::kruise::budgets(),
+        BUDGET => crate::neighbours::kruise::budgets(),
+        shadow => ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, "v1alpha1", shadow)),
     }
 }
 
-/// The same schema under another name: nobody looks after it.
-fn shadow_definition() -> Value {
+const GROUP: &str = "figures.lockstep.dev";
+
+/// The same schema under another name.
+fn shadow_definition(kind: &str) -> Value {
+    let plural = resource(kind).plural;
     let mut shadow = definition::definition();
-    shadow["metadata"] = json!({"name": "shadows.figures.lockstep.dev"});
-    shadow["spec"]["group"] = json!("figures.lockstep.dev");
-    shadow["spec"]["names"] =
-        json!({"plural": "shadows", "singular": "shadow", "kind": SHADOW, "listKind": "ShadowList"});
+    shadow["metadata"] = json!({"name": format!("{plural}.{GROUP}")});
+    shadow["spec"]["group"] = json!(GROUP);
+    shadow["spec"]["names"] = json!({"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")});
     shadow
 }
 

@@ -62,6 +62,7 @@ impl Budgets {
         let floor = self.swap.p50.max(f64::EPSILON);
         for (what, times) in [
             ("bare compare-and-swap", &self.swap),
+            ("the same, watched by one client", &self.watched_swap),
             ("delete", &self.delete),
             ("eviction", &self.evict),
             ("delete of a pod without a budget", &self.uncovered),
