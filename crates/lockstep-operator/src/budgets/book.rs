@@ -36,7 +36,9 @@ pub struct Known {
 
 impl Known {
     /// Reads a budget.
-    pub fn read(object: PodUnavailableBudget) -> Self {
+    pub fn read(mut object: PodUnavailableBudget) -> Self {
+        // Who wrote what is the largest part of it. Whoever leaves it out of a write leaves it as it is.
+        object.metadata.managed_fields = None;
         let key = key_of(&object);
         let budget = object.lower();
         if let Err(error) = &budget {

@@ -62,7 +62,7 @@ async fn attack(world: Arc<World>, tally: Arc<Tally>, seed: u64) {
         Some(Refusal { code: 429, .. }) => &tally.refused,
         Some(Refusal { code: 404 | 409, .. }) => &tally.gone,
         // A machine that is full.
-        Some(other) if other.message.contains("context deadline exceeded") => &tally.late,
+        Some(other) if other.code == 0 || other.message.contains("context deadline exceeded") => &tally.late,
         Some(other) => {
             tally.last_failure.lock().expect("not poisoned").replace(other.message);
             &tally.failed

@@ -319,6 +319,7 @@ impl World {
 /// How somebody was refused.
 #[derive(Debug)]
 pub struct Refusal {
+    /// 0 if the API server did not even answer.
     pub code: u16,
     pub message: String,
     pub causes: Vec<String>,
@@ -327,7 +328,12 @@ pub struct Refusal {
 
 impl Refusal {
     fn of(error: kube::Error) -> Self {
-        let kube::Error::Api(status) = error else { panic!("not refused: {error}") };
+        let status = match error {
+            kube::Error::Api(status) => status,
+            unreached => {
+                return Self { code: 0, message: unreached.to_string(), causes: Vec::new(), retry_after: 0 };
+            }
+        };
         let (causes, retry_after) =
             status.details.map_or_else(Default::default, |it| (it.causes, it.retry_after_seconds));
         Self {
