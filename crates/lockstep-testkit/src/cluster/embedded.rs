@@ -78,11 +78,10 @@ pub(super) async fn start(
     let supervisor = Supervisor::start(dir, keep).map_err(ClusterError::file(dir))?;
     let without = without.iter().map(ToString::to_string).collect();
     let node_grace = SignedDuration::try_from(node_grace).unwrap_or(SignedDuration::MAX);
-    let setup = Setup { audit: true, without, node_grace, ..Setup::now() };
     let threads = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let threads = threads.map_err(ClusterError::access("have threads"))?;
     let started = threads.spawn(async move {
-        let sandbox = Sandbox::start(setup);
+        let sandbox = Sandbox::start(Setup { audit: true, without, node_grace, ..Setup::now() });
         let listening = sandbox.listen(0).await?;
         Ok::<_, ListenError>((sandbox, listening))
     });
