@@ -24,7 +24,6 @@ pub fn read(name: &str, bytes: &[u8]) -> Option<Result<Value, ProtobufError>> {
 
 /// Whether a message is special.
 #[cfg(test)]
-#[cfg(test)]
 pub fn is_special(name: &str) -> bool {
     SPECIAL.iter().any(|(special, _)| *special == name)
 }
