@@ -46,7 +46,7 @@ pub enum Promise {
     SkewBound,
     /// No role goes beyond what the steps have reached.
     StepOrder,
-    /// A pause lasts as long as it says, unless it is promoted or the rollout goes back.
+    /// A pause lasts as long as it says, or for ever if it does not say, unless it is promoted or the rollout goes back.
     PauseLength,
     /// Below the partition nothing is created at the new revision.
     PartitionUntouched,

@@ -153,25 +153,31 @@ fn nobody_who_does_not_look_learns_what_is_stable() {
     }
 }
 
+/// One of four, a pause, and the rest.
+fn canary(revision: &str, duration: Option<Millis>) -> Spec {
+    let (first, all) = (IntOrPercent::Int(1), IntOrPercent::Percent(100));
+    let steps = vec![update("r", first), pause(duration), update("r", all)];
+    one_group(vec![within(role("r", 4, revision), 1, 0)], vec![ordered("canary", steps)])
+}
+
 #[test]
 fn a_pause_lasts_as_long_as_it_says() {
-    let spec = |revision: &str| {
-        let canary = vec![
-            update("r", IntOrPercent::Int(1)),
-            pause(Some(Millis(5_000))),
-            update("r", IntOrPercent::Percent(100)),
-        ];
-        one_group(vec![within(role("r", 4, revision), 1, 0)], vec![ordered("canary", canary)])
-    };
-    // The canary is ready at 300. When the next is taken, which step somebody promoted before, and what is broken.
-    let rows: [(u64, Option<u32>, &[Promise]); 5] = [
-        (1_000, None, &[Promise::PauseLength]),
-        (5_288, None, &[Promise::PauseLength]),
-        (5_300 - LAG - 1, None, &[]),
-        (1_000, Some(1), &[]),
-        (1_000, Some(0), &[Promise::PauseLength]),
-    ];
-    for (t, promoted, expected) in rows {
+    let timed = Some(Millis(5_000));
+    let broken = &[Promise::PauseLength][..];
+    // The canary is ready at 300. How long the pause is, when the next is taken, which step somebody promoted before,
+    // and what is broken.
+    for (duration, t, promoted, expected) in [
+        (timed, 1_000, None, broken),
+        (timed, 5_288, None, broken),
+        (timed, 5_300 - LAG - 1, None, &[]),
+        (timed, 1_000, Some(1), &[]),
+        (timed, 1_000, Some(0), broken),
+        (None, 1_000, None, broken),
+        (None, 86_400_000, None, broken),
+        (None, 1_000, Some(1), &[]),
+        (None, 1_000, Some(0), broken),
+    ] {
+        let spec = |revision: &str| canary(revision, duration);
         let mut told = Told::standing(&spec("A"));
         told.wish(200, &spec("B"), true).wish(200, &spec("B"), false);
         told.delete(210, 3, By::Engine).gone(220, 3).create(220, 3, rev("B")).ready(300, 3, rev("B"));
@@ -180,6 +186,26 @@ fn a_pause_lasts_as_long_as_it_says() {
             told.at(900, What::Promoted(Promotion { target: rev("B"), rule, step, group: None }));
         }
         told.delete(t, 2, By::Engine);
-        assert_eq!(told.broken(), expected, "taken at {t}, promoted {promoted:?}");
+        assert_eq!(told.broken(), expected, "{duration:?}, taken at {t}, promoted {promoted:?}");
+    }
+}
+
+#[test]
+fn a_pause_without_an_end_ends_with_the_wish_or_on_the_way_back() {
+    let spec = |revision: &str| canary(revision, None);
+    let rolls = within(role("r", 4, "B"), 1, 0);
+    // What is wished for while the canary at B waits, and what is broken when the next is taken and comes back so.
+    for (then, expected) in [
+        (spec("B"), &[Promise::PauseLength][..]),
+        (spec("A"), &[]),
+        (one_group(vec![rolls], Vec::new()), &[]),
+    ] {
+        let mut told = Told::standing(&spec("A"));
+        told.wish(200, &spec("B"), true).wish(200, &spec("B"), false);
+        told.delete(210, 3, By::Engine).gone(220, 3).create(220, 3, rev("B")).ready(300, 3, rev("B"));
+        told.wish(2_000, &then, true).wish(2_000, &then, false);
+        let next = if then == spec("A") { 3 } else { 2 };
+        told.delete(3_000, next, By::Engine);
+        assert_eq!(told.broken(), expected, "{then:?}");
     }
 }

@@ -302,11 +302,6 @@ impl Refusal {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// A budget or a limit says: not now.
-    pub fn too_many_requests(message: impl Into<String>, causes: Vec<Cause>) -> Self {
-        Self::new(429, "TooManyRequests", message).because(causes)
-    }
-
     fn because(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
         let causes: Vec<Value> = causes
             .into_iter()

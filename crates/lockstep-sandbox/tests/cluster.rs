@@ -5,9 +5,10 @@
 mod client;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Method;
+use jiff::{SignedDuration, Timestamp};
 use lockstep_sandbox::cluster::data::Data;
 use lockstep_sandbox::cluster::{Carried, Cluster, Setup, Webhooks};
 use serde_json::{Value, json};
@@ -224,4 +225,13 @@ async fn whoever_asks_for_it_is_told_who_asked_for_what() {
     assert_eq!(ours.collect::<Vec<_>>(), told);
     assert!(log.contains("system:"), "the controllers of the cluster ask for things, too");
     assert_eq!(Cluster::start(setup()).audit(), "", "nobody has asked for it");
+}
+
+#[tokio::test]
+async fn its_clock_is_not_behind_by_the_time_a_start_takes() {
+    let before = Instant::now();
+    let cluster = Cluster::start(Setup::now());
+    let took = before.elapsed();
+    let behind = Timestamp::now().duration_since(cluster.now());
+    assert!(behind < SignedDuration::try_from(took / 2).expect("short"), "{behind:?} of {took:?}");
 }

@@ -98,3 +98,20 @@ async fn a_pod_with_time_left_can_only_be_hurried() {
     let (_, pod) = delete(&cluster, json!({"gracePeriodSeconds": 0})).await;
     assert_eq!(pod, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_keeps_a_namespace_has_a_full_name() {
+    let cluster = cluster();
+    let (_, namespace) = create(&cluster, "/api/v1/namespaces", json!({"metadata": {"name": "kept"}})).await;
+    let said = "Namespace \"kept\" is invalid: spec.finalizers[0]: Invalid value: \"foo\": name is neither a standard \
+                finalizer name nor is it fully qualified";
+    for (finalizer, code, message) in [("foo", 422, json!(said)), ("example.io/f", 200, Value::Null)] {
+        let mut object = namespace.clone();
+        object["spec"]["finalizers"] = json!([finalizer]);
+        object["status"]["phase"] = json!("Terminating");
+        let path = "/api/v1/namespaces/kept/finalize";
+        let answer = ask(&cluster, Method::PUT, path, Some((JSON, object))).await;
+        assert_eq!((answer.0, &answer.1["message"]), (code, &message), "{}", answer.1);
+        assert!(code != 200 || answer.1["status"]["phase"] == "Active", "{}", answer.1);
+    }
+}

@@ -196,3 +196,18 @@ async fn objects_move_to_another_storage_version_as_they_are_written() {
     let message = refused["message"].as_str().expect("a message");
     assert!(code == 422 && message.contains("v1 was previously a storage version"), "{message}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn whole_numbers_are_stored_whole_and_lists_are_published_too() {
+    let cluster = cluster().await;
+    let mut object = thing("v1", "a", "size", 2);
+    object["spec"]["size"] = json!(2.0);
+    let (code, made) = create(&cluster, "/apis/example.io/v1/namespaces/default/things", object).await;
+    assert_eq!((code, made["spec"]["size"].to_string()), (201, "2".to_owned()), "{made}");
+    let (_, document) = get(&cluster, "/openapi/v3/apis/example.io/v1").await;
+    for name in
+        ["io.example.v1.Thing", "io.example.v1.ThingList", "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"]
+    {
+        assert!(document["components"]["schemas"][name].is_object(), "{name}");
+    }
+}

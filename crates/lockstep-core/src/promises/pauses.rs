@@ -90,7 +90,7 @@ impl Judge {
         let mut begin = Vec::new();
         for rule in &spec.rules {
             let RuleKind::Steps(steps) = &rule.kind else { continue };
-            if !steps.iter().any(|step| matches!(step, Step::Pause { duration: Some(_) })) {
+            if !steps.iter().any(|step| matches!(step, Step::Pause { .. })) {
                 continue;
             }
             let met = steps.iter().take_while(|step| self.is_met(t, group, spec, step)).count();
@@ -111,7 +111,7 @@ impl Judge {
         for rule in &spec.rules {
             let RuleKind::Steps(steps) = &rule.kind else { continue };
             let names = |step: &Step| matches!(step, Step::Update { role: named, .. } if *named == role.name);
-            let Some((at, over)) = self.holds(t, group, &rule.name, steps) else { continue };
+            let Some((at, until)) = self.holds(t, group, &rule.name, steps) else { continue };
             let before = steps[..at].iter().filter(|step| names(step)).filter_map(|step| match step {
                 Step::Update { to, .. } => Some(self.asked(group, role, *to)),
                 Step::Pause { .. } => None,
@@ -119,7 +119,7 @@ impl Judge {
             let allowed = before.max().unwrap_or(0);
             if updated > allowed && steps.iter().any(names) {
                 let detail = format!(
-                    "group {group}: {} at {updated}, the pause of {}.steps[{at}] allows {allowed} until {over}",
+                    "group {group}: {} at {updated}, the pause of {}.steps[{at}] allows {allowed} until {until}",
                     role.name, rule.name
                 );
                 self.fail(t, Promise::PauseLength, detail);
@@ -127,20 +127,22 @@ impl Judge {
         }
     }
 
-    /// The first pause that cannot be over, and when it could be.
-    fn holds(&self, t: u64, group: u32, rule: &RuleName, steps: &[Step]) -> Option<(usize, u64)> {
+    /// The first pause that cannot be over, and until when: one that does not say how long it lasts ends when it is
+    /// promoted.
+    fn holds(&self, t: u64, group: u32, rule: &RuleName, steps: &[Step]) -> Option<(usize, String)> {
         let late = self.history.wish.as_ref().map_or(0, |wish| wish.lag).min(HEARD_LATE) + ROUNDED;
         let mut over = 0;
         for (at, step) in steps.iter().enumerate() {
             let Step::Pause { duration } = step else { continue };
             // Not met yet: what may move then is a matter of the steps.
             let met = *self.pauses.met.get(&(self.pauses.present, group, rule.clone(), at))?;
-            let Some(duration) = duration.filter(|_| !self.pauses.is_promoted(rule, at, group)) else {
+            if self.pauses.is_promoted(rule, at, group) {
                 continue;
-            };
+            }
+            let Some(duration) = duration else { return Some((at, "it is promoted".to_owned())) };
             over = met.max(over) + duration.0;
             if t + late < over {
-                return Some((at, over));
+                return Some((at, over.to_string()));
             }
         }
         None

@@ -114,13 +114,6 @@ impl Causes {
         self.add("FieldValueTooLong", at, "Too long".to_owned(), &detail);
     }
 
-    /// More items than there may be.
-    pub fn too_many(&mut self, at: &At, number: usize, most: usize) {
-        let items = if most == 1 { "item" } else { "items" };
-        let detail = format!("must have at most {most} {items}");
-        self.add("FieldValueTooMany", at, format!("Too many: {number}"), &detail);
-    }
-
     /// One of the values there are; empty ones are missing.
     pub fn one_of(&mut self, at: &At, value: &str, supported: &[&str]) {
         if value.is_empty() {

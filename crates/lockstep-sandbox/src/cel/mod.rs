@@ -35,11 +35,6 @@ pub use self::types::Type;
 use self::value::Val;
 use crate::schema::Schema;
 
-/// A text is an amount with a unit: `100m`, `1Gi`.
-pub fn is_quantity(text: &str) -> bool {
-    quantity::Quantity::read(text).is_some()
-}
-
 /// An expression, read once and evaluated often.
 #[derive(Debug, Clone)]
 pub struct Program {

@@ -136,6 +136,8 @@ impl Drop for Task {
 impl Cluster {
     /// Starts a cluster. Must be called on a tokio runtime.
     pub fn start(setup: Setup) -> Self {
+        // Its time runs from here on: making a server takes some of it, and its clock must not be behind.
+        let started = Instant::now();
         let Setup { settings, origin, without, any_scheduler, node_grace, caller, data, audit } = setup;
         let server = match data {
             Some(data) => {
@@ -153,7 +155,6 @@ impl Cluster {
         let first = server.store().revision();
         let revision = Arc::new(Tidings::new(first));
         let state = Mutex::new(State { server, controllers });
-        let started = Instant::now();
         let requests = AtomicU64::new(0);
         let audit = audit.then(audit::Log::default);
         let shared = Shared { state, kinds, revision, caller, audit, origin, started, first, requests };

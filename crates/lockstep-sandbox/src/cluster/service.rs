@@ -28,20 +28,13 @@ const MOST: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct InProcess {
     shared: Arc<Shared>,
-    user: User,
     /// Who does not show this is nobody.
     token: Option<Arc<str>>,
 }
 
 impl InProcess {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, user: User::admin(), token: None }
-    }
-
-    /// The same way in, for somebody else.
-    pub fn for_user(mut self, user: User) -> Self {
-        self.user = user;
-        self
+        Self { shared, token: None }
     }
 
     /// The same way in, only for those who show a token.
@@ -81,7 +74,7 @@ impl InProcess {
             }
             Err(error) => return Err(error),
         };
-        let request = match read(&head, body, self.user.clone()) {
+        let request = match read(&head, body) {
             Some(request) => request,
             None => return Ok(refused(&Refusal::method_not_allowed())),
         };
@@ -121,7 +114,7 @@ where
     }
 }
 
-fn read(head: &http::request::Parts, body: Vec<u8>, user: User) -> Option<Request> {
+fn read(head: &http::request::Parts, body: Vec<u8>) -> Option<Request> {
     let method = match head.method {
         http::Method::GET | http::Method::HEAD => Method::Get,
         http::Method::POST => Method::Post,
@@ -138,7 +131,7 @@ fn read(head: &http::request::Parts, body: Vec<u8>, user: User) -> Option<Reques
     request.content_type = text(CONTENT_TYPE);
     request.accept = text(ACCEPT);
     request.user_agent = text(USER_AGENT);
-    request.user = user;
+    request.user = User::admin();
     request.body = body;
     Some(request)
 }

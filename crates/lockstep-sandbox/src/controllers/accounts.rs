@@ -1,10 +1,10 @@
-//! What every namespace has: a service account, and the certificate of the API server.
+//! What every namespace has: the service account `default`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::feed::Feed;
 use super::read;
@@ -12,44 +12,17 @@ use super::wish::{Turn, Wish};
 use super::{Controller, key};
 use crate::store::Store;
 
-/// What the map with the certificate says about itself.
-const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal \
-    endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
-    distributions of Kubernetes clusters.";
+const ACCOUNTS: &str = "serviceaccounts";
+const DEFAULT: &str = "default";
 
-/// Gives every namespace something of its own.
-#[derive(Debug)]
-pub struct Furnisher {
-    name: &'static str,
-    resource: Arc<str>,
-    object: Value,
+/// Gives every namespace its service account.
+#[derive(Debug, Default)]
+pub struct ServiceAccounts {
     feed: Feed,
     due: BTreeSet<Arc<str>>,
 }
 
-impl Furnisher {
-    /// The service account `default`.
-    pub fn service_account() -> Self {
-        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
-        Self::new("serviceaccount-controller", "serviceaccounts", object)
-    }
-
-    /// The map `kube-root-ca.crt`, with this certificate.
-    pub fn root_certificate(pem: &str) -> Self {
-        let object = json!({
-            "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {
-                "name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": DESCRIPTION},
-            },
-            "data": {"ca.crt": pem},
-        });
-        Self::new("root-ca-certificate-publisher-controller", "configmaps", object)
-    }
-
-    fn new(name: &'static str, resource: &str, object: Value) -> Self {
-        Self { name, resource: Arc::from(resource), object, feed: Feed::default(), due: BTreeSet::new() }
-    }
-
+impl ServiceAccounts {
     fn read(&mut self, store: &Store) {
         let Some(news) = self.feed.news(store) else {
             let resource = Arc::from("namespaces");
@@ -59,46 +32,37 @@ impl Furnisher {
         for change in news {
             if *change.key.resource == *"namespaces" {
                 self.due.insert(Arc::clone(&change.key.name));
-            } else if change.key.resource == self.resource && *change.key.name == *read::name(&self.object) {
+            } else if *change.key.resource == *ACCOUNTS && *change.key.name == *DEFAULT {
                 self.due.insert(Arc::clone(&change.key.namespace));
             }
         }
     }
-
-    fn furnish(&self, store: &Store, namespace: &Arc<str>) -> Option<Wish> {
-        let found = store.get(&key("namespaces", "", namespace))?;
-        if read::is_deleting(found) {
-            return None;
-        }
-        let at = key(&self.resource, namespace, read::name(&self.object));
-        let Some(there) = store.get(&at) else {
-            let mut object = self.object.clone();
-            object["metadata"]["namespace"] = json!(**namespace);
-            return Some(Wish::Create {
-                resource: Arc::clone(&self.resource),
-                namespace: Arc::clone(namespace),
-                object,
-            });
-        };
-        let data = &self.object["data"];
-        (!data.is_null() && there["data"] != *data).then(|| Wish::Merge {
-            key: at,
-            subresource: None,
-            patch: json!({"data": read::difference(&there["data"], data)}),
-        })
-    }
 }
 
-impl Controller for Furnisher {
+/// The account, where a namespace has none.
+fn missing(store: &Store, namespace: &Arc<str>) -> Option<Wish> {
+    let found = store.get(&key("namespaces", "", namespace))?;
+    if read::is_deleting(found) || store.get(&key(ACCOUNTS, namespace, DEFAULT)).is_some() {
+        return None;
+    }
+    let metadata = json!({"name": DEFAULT, "namespace": **namespace});
+    Some(Wish::Create {
+        resource: Arc::from(ACCOUNTS),
+        namespace: Arc::clone(namespace),
+        object: json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}),
+    })
+}
+
+impl Controller for ServiceAccounts {
     fn name(&self) -> &'static str {
-        self.name
+        "serviceaccount-controller"
     }
 
     fn turn(&mut self, store: &Store, _now: Timestamp) -> Turn {
         self.read(store);
         let mut turn = Turn::default();
         for namespace in std::mem::take(&mut self.due) {
-            if let Some(wish) = self.furnish(store, &namespace) {
+            if let Some(wish) = missing(store, &namespace) {
                 turn.wishes.push(wish);
                 self.due.insert(namespace);
             }
@@ -114,21 +78,17 @@ mod tests {
     use crate::controllers::testing::World;
 
     #[test]
-    fn every_namespace_has_them() {
+    fn every_namespace_has_one() {
         for forgetful in [false, true] {
-            let mut world =
-                World::with(&["serviceaccount-controller", "root-ca-certificate-publisher-controller"]);
+            let mut world = World::with(&["serviceaccount-controller"]);
             world.forgetful = forgetful;
             let namespace = world.put("namespaces", json!({"metadata": {"name": "a"}}));
             world.settle();
-            let account = key("serviceaccounts", "a", "default");
-            let map = key("configmaps", "a", "kube-root-ca.crt");
+            let account = key(ACCOUNTS, "a", DEFAULT);
             assert!(!world.get(&account).is_null());
             world.delete(&account, Propagation::Background);
-            world.edit(&map, |map| map["data"] = json!({"ca.crt": "else", "x": "y"}));
             world.settle();
             assert!(!world.get(&account).is_null());
-            assert_eq!(world.get(&map)["data"], json!({"ca.crt": "PEM"}));
             world.edit(&namespace, |namespace| namespace["metadata"]["finalizers"] = json!(["x/y"]));
             world.delete(&namespace, Propagation::Background);
             world.delete(&account, Propagation::Background);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::accounts::Furnisher;
+use super::accounts::ServiceAccounts;
 use super::budget::Budgets;
 use super::collector::GarbageCollector;
 use super::deployment::Deployments;
@@ -32,7 +32,7 @@ impl Controllers {
     /// All there are. A node may be silent for so long before it is called lost.
     pub fn all(kinds: Arc<dyn Kinds>, grace: SignedDuration) -> Self {
         let all: Vec<Box<dyn Controller>> = vec![
-            Box::new(Furnisher::service_account()),
+            Box::new(ServiceAccounts::default()),
             Box::new(Deployments::default()),
             Box::new(ReplicaSets::default()),
             Box::new(Scheduler::default()),
@@ -51,12 +51,6 @@ impl Controllers {
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.all.iter().map(|controller| controller.name())
-    }
-
-    /// Also gives every namespace the certificate of the API server, in `kube-root-ca.crt`.
-    pub fn publish(mut self, pem: &str) -> Self {
-        self.all.push(Box::new(Furnisher::root_certificate(pem)));
-        self
     }
 
     /// With a scheduler that takes every pod, whatever its `schedulerName`.
@@ -166,7 +160,7 @@ mod tests {
     #[test]
     fn what_controllers_remember_does_not_matter() {
         let (one, other) = (day(false), day(true));
-        assert!(one.len() > 15, "{one:#?}");
+        assert!(one.len() > 12, "{one:#?}");
         assert_eq!(one, other);
         assert_eq!(one, day(false));
     }

@@ -28,7 +28,6 @@ mod taints;
 mod testing;
 mod wish;
 
-pub use accounts::Furnisher;
 pub use budget::{Budgets, Denial, Permit, may_evict};
 pub use collector::GarbageCollector;
 pub use deployment::Deployments;

@@ -49,7 +49,7 @@ impl World {
         Self {
             store: Store::new(100_000),
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-            controllers: Controllers::all(Arc::new(TestKinds), GRACE).publish("PEM"),
+            controllers: Controllers::all(Arc::new(TestKinds), GRACE),
             events: Vec::new(),
             pods_run: true,
             pods_end: true,
@@ -77,7 +77,7 @@ impl World {
 
     /// Controllers that remember nothing.
     pub(super) fn start_controllers(&mut self) {
-        self.controllers = Controllers::all(Arc::new(TestKinds), GRACE).publish("PEM");
+        self.controllers = Controllers::all(Arc::new(TestKinds), GRACE);
         let names: Vec<&'static str> = self.controllers.names().collect();
         for name in names {
             let on = self.only.as_ref().is_none_or(|only| only.contains(&name));

@@ -1,11 +1,9 @@
-//! Reading objects of built-in kinds as strictly as a real server: fields it does not know, fields that are there
-//! twice, and values that are not of the type of their field.
+//! Reading objects of built-in kinds as strictly as a real server: fields it does not know, and fields that are there
+//! twice.
 
 mod strict;
 mod syntax;
-mod time;
 mod tree;
-mod types;
 
 use serde_json::Value;
 
@@ -24,26 +22,9 @@ pub fn duplicate_fields(body: &[u8]) -> Vec<String> {
     Node::read(body).map(|node| strict::problems(&node, None)).unwrap_or_default()
 }
 
-/// Both, in the order of the body.
+/// Both, in the order of a body of JSON.
 pub fn strict_problems(body: &[u8], schema: &str) -> Vec<String> {
     Node::read(body).map(|node| strict::problems(&node, Some(schema))).unwrap_or_default()
-}
-
-/// Why an object cannot be read as its kind, if a value is not of the type of its field.
-pub fn type_error(object: &Value, schema: &str) -> Option<String> {
-    types::problem(&Node::from(object), schema).map(|why| cannot_be_handled(schema, &why))
-}
-
-/// The same for a body of JSON. Of several errors, the first that is written counts.
-pub fn type_error_in(body: &[u8], schema: &str) -> Option<String> {
-    types::problem(&Node::read(body)?, schema).map(|why| cannot_be_handled(schema, &why))
-}
-
-/// The sentence about an object that cannot be read as its kind.
-pub fn cannot_be_handled(schema: &str, why: &str) -> String {
-    let mut parts = schema.rsplit('.');
-    let (kind, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}")
 }
 
 /// Drops fields that a kind does not have. `found` gets their paths.

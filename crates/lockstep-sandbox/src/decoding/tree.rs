@@ -24,18 +24,6 @@ impl Node {
         reader.skip();
         (reader.at == body.len()).then_some(node)
     }
-
-    /// The name of its type in messages.
-    pub(super) fn kind(&self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Bool => "bool",
-            Self::Number(_) => "number",
-            Self::Text(_) => "string",
-            Self::List(_) => "array",
-            Self::Map(_) => "object",
-        }
-    }
 }
 
 impl From<&Value> for Node {

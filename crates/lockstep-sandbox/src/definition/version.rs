@@ -85,11 +85,6 @@ impl Version {
         }
     }
 
-    /// What is wrong with an object, its metadata aside.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Cause> {
-        self.validate_after(Vec::new(), new, old)
-    }
-
     /// All that is wrong with an object, after what is wrong with its metadata: some of that keeps rules from being
     /// asked.
     pub fn validate_after(&self, metadata: Vec<Cause>, new: &Value, old: Option<&Value>) -> Vec<Cause> {
@@ -101,12 +96,7 @@ impl Version {
         self.schema.validate_with(new, old, before)
     }
 
-    /// What is wrong with an object of which only the status changes.
-    pub fn validate_status(&self, new: &Value, old: &Value) -> Vec<Cause> {
-        self.validate_status_after(Vec::new(), new, old)
-    }
-
-    /// The same, after what is wrong with its metadata.
+    /// The same for an object of which only the status changes.
     pub fn validate_status_after(&self, metadata: Vec<Cause>, new: &Value, old: &Value) -> Vec<Cause> {
         let scale = self.scale.iter().flat_map(|scale| scale.validate_status(new));
         self.schema.validate_status_with(new, old, metadata.into_iter().chain(scale).collect())

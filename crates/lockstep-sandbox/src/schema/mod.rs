@@ -52,8 +52,6 @@ pub struct Schema {
     pub items: Option<Box<Schema>>,
     /// How items of an array are known again.
     pub list: ListType,
-    /// The object moves as one.
-    pub atomic: bool,
     /// Fields that must be there.
     pub required: Vec<String>,
     /// Which values there may be; any if there are none.
@@ -147,14 +145,9 @@ impl Schema {
         })
     }
 
-    /// What is wrong with an object; `old` is what it replaces.
+    /// What is wrong with an object, `old` being what it replaces, after what somebody else found about its values.
     ///
     /// What is wrong and was as wrong before is let pass, as long as it is known again. Metadata is not looked at.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Cause> {
-        self.validate_with(new, old, Vec::new())
-    }
-
-    /// The same, with what somebody else found about values.
     pub(crate) fn validate_with(&self, new: &Value, old: Option<&Value>, found: Vec<Cause>) -> Vec<Cause> {
         let mut causes = self.validate_values(new, old);
         causes.extend(found);
@@ -164,11 +157,7 @@ impl Schema {
         causes
     }
 
-    /// What is wrong with an object of which only the status changes.
-    pub fn validate_status(&self, new: &Value, old: &Value) -> Vec<Cause> {
-        self.validate_status_with(new, old, Vec::new())
-    }
-
+    /// The same for an object of which only the status changes.
     pub(crate) fn validate_status_with(&self, new: &Value, old: &Value, found: Vec<Cause>) -> Vec<Cause> {
         let mut causes = match (self.properties.get("status"), new.get("status")) {
             (Some(schema), Some(status)) => {

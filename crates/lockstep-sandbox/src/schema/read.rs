@@ -47,7 +47,6 @@ impl Schema {
                 .filter(|items| items.is_object())
                 .map(|items| Box::new(Self::read_without_rules(items))),
             list,
-            atomic: text("x-kubernetes-map-type") == "atomic",
             required: texts("required"),
             one_of_values: each("enum").cloned().collect(),
             format: text("format"),

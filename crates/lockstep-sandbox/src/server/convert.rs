@@ -8,6 +8,7 @@ use crate::builtin;
 use crate::definition::Definition;
 use crate::kinds::Kind;
 use crate::refusal::Refusal;
+use crate::schema::whole_numbers;
 
 use super::routes::Target;
 use super::told::Told;
@@ -142,8 +143,9 @@ impl Turn<'_> {
     }
 
     /// An object as it is stored.
-    pub(super) fn in_storage_version(&self, object: Value, kind: &Kind) -> Step<Value> {
+    pub(super) fn in_storage_version(&self, mut object: Value, kind: &Kind) -> Step<Value> {
         let Some(definition) = self.server.catalogue.custom_kind(kind) else { return Ok(object) };
+        whole_numbers(&mut object);
         let Some(storage) = definition.storage() else { return Ok(object) };
         let storage = format!("{}/{}", definition.group, storage.name);
         if object["apiVersion"] == storage.as_str() {

@@ -99,8 +99,11 @@ impl Turn<'_> {
     /// The object of a body. What it does not say about itself, the path says.
     pub(super) fn object_of_body(&mut self, kind: &Kind, fields: FieldValidation) -> Step<Value> {
         let mut object = value(self.request, &kind.kind)?;
-        let duplicates = match self.request.media_type() {
-            "" | "application/json" => decoding::duplicate_fields(&self.request.body),
+        let written = match self.request.media_type() {
+            "" | "application/json" => match &kind.schema {
+                Some(schema) => decoding::strict_problems(&self.request.body, schema),
+                None => decoding::duplicate_fields(&self.request.body),
+            },
             "application/yaml" => duplicate_in_yaml(&self.request.body),
             _ => Vec::new(),
         };
@@ -109,10 +112,10 @@ impl Turn<'_> {
         if let Some(other) = other.filter(|_| kind.schema.is_none() && object["kind"] == *kind.kind).cloned()
         {
             // It is read as what it says it is before anybody says that it should be something else.
-            self.known_fields(&mut object, &other, fields, duplicates.clone())?;
+            self.known_fields(&mut object, &other, fields, written.clone())?;
         }
         self.check_kind(&object, kind, fields)?;
-        self.known_fields(&mut object, kind, fields, duplicates)?;
+        self.known_fields(&mut object, kind, fields, written)?;
         if self.request.method == Method::Post {
             check_custom_kind(&object, kind)?;
         }
@@ -123,21 +126,22 @@ impl Turn<'_> {
         Ok(object)
     }
 
-    /// Drops what the kind does not know, and says so or refuses it.
+    /// Drops what the kind does not know, and says so or refuses it, after what is wrong with how it was written.
     pub(super) fn known_fields(
         &mut self,
         object: &mut Value,
         kind: &Kind,
         fields: FieldValidation,
-        duplicates: Vec<String>,
+        written: Vec<String>,
     ) -> Step<()> {
         if let Some(error) = self.type_error(object, kind) {
             return Err(Refusal::bad_request(error).into());
         }
         let wiped = kind.schema.is_some()
             && object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
-        let mut found = duplicates;
-        found.extend(self.prune(object, kind));
+        let mut found = written;
+        let unknown = self.prune(object, kind);
+        found.extend(unknown.into_iter().filter(|field| !found.contains(field)).collect::<Vec<_>>());
         if wiped {
             // An empty list is not nothing: it says that nobody owns anything. So does one empty entry.
             object["metadata"]["managedFields"] = serde_json::json!([{}]);

@@ -145,17 +145,6 @@ impl Turn<'_> {
         self.keep_changed(target, key, live, object, dry_run)
     }
 
-    /// Stores a namespace whose keepers changed.
-    pub(super) fn keep_finalized(
-        &mut self,
-        target: &Target,
-        live: &Arc<Value>,
-        object: Value,
-        dry_run: bool,
-    ) -> Step<Arc<Value>> {
-        self.keep_update(target, live, object, dry_run)
-    }
-
     /// A definition that goes takes its kind with it, and all objects of that kind.
     pub(super) fn forget_kind(&mut self, key: &crate::store::Key) {
         if *key.resource == *catalogue::DEFINITIONS {

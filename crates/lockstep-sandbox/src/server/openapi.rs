@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use crate::definition;
 use crate::facts;
 use crate::kinds::Kind;
 use crate::path::GroupVersion;
@@ -74,23 +75,14 @@ impl Turn<'_> {
             gather(name, schemas);
             return name.to_string();
         }
-        let group: Vec<&str> = kind.of.group.split('.').rev().collect();
-        let name = format!("{}.{}.{}", group.join("."), kind.of.version, kind.kind);
-        let written = self.server.catalogue.custom(kind).map(|version| version.written.clone());
-        let mut schema = written.filter(Value::is_object).unwrap_or_else(|| json!({"type": "object"}));
-        let meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-        let properties = &mut schema["properties"];
-        properties["apiVersion"] = json!({"type": "string", "description": API_VERSION});
-        properties["kind"] = json!({"type": "string", "description": KIND});
-        properties["metadata"] = json!({
-            "description": "Standard object's metadata. More info: \
-                            https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-            "allOf": [{"$ref": format!("#/components/schemas/{meta}")}],
-        });
-        schema["x-kubernetes-group-version-kind"] = json!([kind.coordinates()]);
-        gather(meta, schemas);
-        schemas.insert(name.clone(), schema);
-        name
+        let own = self.server.catalogue.custom_kind(kind);
+        for (name, schema) in own.iter().flat_map(|own| definition::openapi(own, &kind.of.version)) {
+            let mut others = Vec::new();
+            named(&schema, &mut others);
+            schemas.insert(name, schema);
+            others.iter().for_each(|other| gather(other, schemas));
+        }
+        definition::model_name(&kind.of.group, &kind.of.version, &kind.kind)
     }
 }
 
@@ -99,13 +91,6 @@ const OPTIONS: &[&str] = &[
     "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
 ];
-
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should \
-     convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: \
-     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
-const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this \
-     from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
-     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// The old document, in protobuf: `swagger` and `info`, and no path.
 const OLD: &[u8] = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.0";

@@ -19,6 +19,11 @@ fn of(kind: &Kind) -> GroupKind<'_> {
     (&kind.of.group, &kind.kind)
 }
 
+/// What keeps a namespace is written here, by those who empty it.
+fn is_finalize(target: &Target) -> bool {
+    target.subresource.as_deref() == Some("finalize")
+}
+
 impl Turn<'_> {
     /// Why a body cannot be an object of the kind at all.
     pub(super) fn type_error(&self, object: &Value, kind: &Kind) -> Option<String> {
@@ -141,6 +146,7 @@ impl Turn<'_> {
                 self.prepare_definition(object, live, status);
             }
             (Some(_), _) if status => builtin::prepare_status_update(of(kind), object, live),
+            (Some(_), _) if is_finalize(target) => builtin::prepare_finalize(object, live),
             (Some(_), _) => builtin::prepare_update(of(kind), object, live),
             (None, Some(_)) if status => custom::prepare_status_update(object, live),
             (None, Some(version)) => custom::prepare_update(version, object, live),
@@ -202,6 +208,7 @@ impl Turn<'_> {
                 false => Definition::read_update(object, live).err().unwrap_or_default(),
             },
             (Some(_), _) if status => builtin::validate_status_update(of(kind), object, live),
+            (Some(_), _) if is_finalize(target) => builtin::validate_finalize(object, live),
             (Some(_), _) => builtin::validate_update(of(kind), object, live),
             (None, Some(version)) => {
                 let mut causes = Causes::default();

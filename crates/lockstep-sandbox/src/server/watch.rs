@@ -106,21 +106,6 @@ impl Watch {
         self.ended && self.first.is_empty()
     }
 
-    /// The last revision it has seen.
-    pub fn revision(&self) -> u64 {
-        self.at
-    }
-
-    /// Holds its cursor back or sets it forward: for faults.
-    pub fn set_revision(&mut self, revision: u64) {
-        self.at = revision;
-    }
-
-    /// The resource it is about.
-    pub fn resource(&self) -> &Arc<str> {
-        &self.look.kind.resource
-    }
-
     fn marker(&self, annotations: Option<Value>) -> Value {
         let kind = &self.look.kind;
         let mut metadata = json!({"resourceVersion": self.at.to_string()});

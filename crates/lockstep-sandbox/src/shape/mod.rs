@@ -95,11 +95,6 @@ impl Shapes {
         }
         &Shape::Any
     }
-
-    /// The shape of a name.
-    pub fn named(&self, name: &str) -> Option<&Shape> {
-        self.0.get(name)
-    }
 }
 
 impl MapShape {

@@ -9,7 +9,8 @@ use super::{ListKind, ListShape, MapShape, Shape};
 
 impl Shape {
     /// Reads a schema that stands alone.
-    pub fn read(schema: &Value) -> Self {
+    #[cfg(test)]
+    pub(crate) fn read(schema: &Value) -> Self {
         Self::read_among(schema, &Map::new())
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use lockstep_sandbox::cluster::{Cluster as Sandbox, Listening, Setup};
+use lockstep_sandbox::cluster::{Cluster as Sandbox, ListenError, Listening, Setup};
+use tokio::runtime::{Builder, Runtime};
 
 use super::{AGENT, Access, Cluster, ClusterError, Component, Credential};
 use crate::build::{Part, Programs};
@@ -24,6 +25,20 @@ pub(super) struct Embedded {
     dir: PathBuf,
     /// Those of a real control plane, for its clients.
     programs: Option<Programs>,
+    _threads: Threads,
+}
+
+/// The threads it runs on. They are its own: a test that waits for a program must not keep the cluster from answering it.
+#[derive(Debug)]
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // A test is asynchronous, and may not wait for them.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Embedded {
@@ -63,8 +78,16 @@ pub(super) async fn start(
     let supervisor = Supervisor::start(dir, keep).map_err(ClusterError::file(dir))?;
     let without = without.iter().map(ToString::to_string).collect();
     let node_grace = SignedDuration::try_from(node_grace).unwrap_or(SignedDuration::MAX);
-    let sandbox = Sandbox::start(Setup { audit: true, without, node_grace, ..Setup::now() });
-    let listening = sandbox.listen(0).await.map_err(ClusterError::access("listen"))?;
+    let threads = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let threads = threads.map_err(ClusterError::access("have threads"))?;
+    let started = threads.spawn(async move {
+        let sandbox = Sandbox::start(Setup { audit: true, without, node_grace, ..Setup::now() });
+        let listening = sandbox.listen(0).await?;
+        Ok::<_, ListenError>((sandbox, listening))
+    });
+    let _threads = Threads(Some(threads));
+    let (sandbox, listening) =
+        started.await.map_err(ClusterError::access("start"))?.map_err(ClusterError::access("listen"))?;
     let access = Access {
         url: format!("https://{}", listening.access.address),
         ca_pem: listening.access.authority.clone(),
@@ -77,6 +100,7 @@ pub(super) async fn start(
     let programs = programs.ok().flatten();
     let authority = Authority::new("lockstep test")?;
     let dir = dir.to_owned();
-    let embedded = Embedded { supervisor, _listening: listening, sandbox, access, authority, dir, programs };
+    let _listening = listening;
+    let embedded = Embedded { supervisor, _listening, sandbox, access, authority, dir, programs, _threads };
     Ok(Cluster { kubelet: None, client, kubeconfig, guest: None, ours: None, embedded: Some(embedded) })
 }

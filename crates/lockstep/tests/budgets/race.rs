@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Error, ResourceExt};
@@ -92,12 +92,12 @@ impl Yard {
     }
 
     async fn lay_out(client: Client, namespace: String) -> Self {
-        let sets: Api<StatefulSet> = Api::namespaced(client.clone(), &namespace);
+        let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), &namespace);
         let template = json!({
             "metadata": {"labels": {"app": "llm"}}, "spec": {"containers": [{"name": "main", "image": "vllm:1"}]},
         });
         let spec = json!({
-            "replicas": GROUPS * SIZE, "serviceName": "llm", "selector": {"matchLabels": {"app": "llm"}},
+            "replicas": GROUPS * SIZE, "selector": {"matchLabels": {"app": "llm"}},
             "template": template,
         });
         let set = serde_json::from_value(json!({"metadata": {"name": "llm"}, "spec": spec})).expect("a set");
@@ -114,7 +114,7 @@ impl Yard {
     async fn member(&self, group: u32, pod: u32) {
         let name = format!("llm-{group}-{pod}");
         let owner = json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "llm", "uid": self.owner, "controller": true,
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "llm", "uid": self.owner, "controller": true,
         });
         let object = json!({
             "metadata": {

@@ -4,6 +4,7 @@
 //! `~` what is left out when zero, `*` what may be nil.
 
 mod inner;
+mod names;
 mod read;
 mod tree;
 mod types;
@@ -122,7 +123,7 @@ fn is_empty(of: &Type, value: &Value) -> bool {
     match (of, value) {
         (Type::Time | Type::MicroTime | Type::Quantity | Type::IntOrText | Type::Struct(_), _) => false,
         (_, Value::Null) => true,
-        (Type::Pointer(_) | Type::Any, _) => false,
+        (Type::Pointer(_) | Type::Any | Type::SchemaOrBool, _) => false,
         (_, Value::Bool(truth)) => !truth,
         (_, Value::Number(number)) => number.as_f64() == Some(0.0),
         (_, Value::String(text)) => text.is_empty(),
@@ -194,6 +195,26 @@ mod tests {
         ] {
             assert_eq!(settled(name, written.clone()), Err(why.to_owned()), "{name} {written}");
         }
+    }
+
+    #[test]
+    fn misread_as_by_a_real_server() {
+        let recorded: Vec<Value> =
+            serde_json::from_str(include_str!("../../../recorded/types.json")).expect("JSON");
+        let mut wrong = Vec::new();
+        for case in recorded {
+            let text = |key: &str| case["object"][key].as_str().expect(key);
+            let (kind, version) = (text("kind"), text("apiVersion"));
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            let read = crate::builtin::decode((group, kind), &mut case["object"].clone());
+            let said = read
+                .err()
+                .map(|why| format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"));
+            if json!(said) != case["error"] {
+                wrong.push(format!("{}\n  said {said:?}\n  not {}", case["object"], case["error"]));
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
     }
 
     #[test]

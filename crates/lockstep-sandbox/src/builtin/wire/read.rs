@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::names::Name;
 use super::types::{Struct, Type};
 use crate::builtin::quantity::{Quantity, QuantityError};
 
@@ -40,6 +41,9 @@ pub enum Misread {
     /// Bytes that are not in base 64.
     #[error("illegal base64 data at input byte {0}")]
     Bytes(usize),
+    /// Neither a schema nor a truth value.
+    #[error("boolean or JSON schema expected")]
+    NoSchema,
 }
 
 /// The fields that lead to a value, and the structs they are of.
@@ -68,15 +72,19 @@ impl Path {
         let found = match found {
             Value::Null => "null".to_owned(),
             Value::Bool(_) => "bool".to_owned(),
-            Value::Number(number) if wanted.contains("int") => format!("number {number}"),
+            Value::Number(number) if wanted.starts_with("int") => format!("number {number}"),
             Value::Number(_) => "number".to_owned(),
             Value::String(_) => "string".to_owned(),
             Value::Array(_) => "array".to_owned(),
             Value::Object(_) => "object".to_owned(),
         };
         let holder = self.fields.last().map_or("", |(_, of)| Struct::short_name(of));
-        let fields: Vec<&str> = self.fields.iter().map(|(field, _)| *field).collect();
-        Misread::Sort { found, holder: holder.to_owned(), path: fields.join("."), wanted: wanted.to_owned() }
+        let names: Vec<Name> = self.fields.iter().map(|(field, of)| Name::of(of, field)).collect();
+        let wanted = names.last().map_or_else(|| wanted.to_owned(), |name| name.wanted(wanted));
+        let fields =
+            self.fields.iter().zip(&names).map(|((field, _), name)| format!("{}{field}", name.within));
+        let path = fields.collect::<Vec<_>>().join(".");
+        Misread::Sort { found, holder: holder.to_owned(), path, wanted }
     }
 }
 
@@ -95,7 +103,10 @@ pub(super) fn read(of: &Type, value: Value, path: &Path) -> Result<Value, Misrea
         (Type::Float, Value::Number(number)) => Ok(Value::Number(number)),
         (Type::Quantity, value) => quantity(value),
         (Type::IntOrText, Value::Null) => Ok(Value::from(0)),
-        (Type::IntOrText, value @ (Value::Number(_) | Value::String(_))) => Ok(value),
+        (Type::IntOrText, Value::Number(number)) => read(&Type::Int(32), Value::Number(number), path),
+        (Type::IntOrText, value @ Value::String(_)) => Ok(value),
+        (Type::SchemaOrBool, value @ (Value::Bool(_) | Value::Object(_))) => Ok(value),
+        (Type::SchemaOrBool, _) => Err(Misread::NoSchema),
         (Type::Time, Value::String(text)) => time(text),
         (Type::MicroTime, Value::String(text)) => micro_time(text),
         (Type::Bytes, Value::String(text)) => bytes(text),
@@ -172,7 +183,7 @@ fn go(of: &Type) -> String {
         Type::Quantity => "resource.Quantity".to_owned(),
         Type::IntOrText => "int32".to_owned(),
         Type::Time | Type::MicroTime => "string".to_owned(),
-        Type::Any => "interface {}".to_owned(),
+        Type::Any | Type::SchemaOrBool => "interface {}".to_owned(),
         Type::Pointer(of) => go(of),
         Type::List(of) => format!("[]{}", go(of)),
         Type::Map(of) => format!("map[string]{}", go(of)),

@@ -50,6 +50,8 @@ pub(super) enum Type {
     MicroTime,
     /// Anything.
     Any,
+    /// A schema or a truth value.
+    SchemaOrBool,
     /// May be nil.
     Pointer(Box<Type>),
     /// A list.
@@ -125,6 +127,7 @@ impl Type {
             "time" => Self::Time,
             "microtime" => Self::MicroTime,
             "any" => Self::Any,
+            "schemaorbool" => Self::SchemaOrBool,
             name => Self::Struct(name),
         }
     }
