@@ -119,9 +119,16 @@ impl History {
                 && lost + self.lag() >= t
                 && self.lag() > 0
                 && which(x)
-                && !self.instances.contains_key(of)
+                && !self.knows_replaced(of, t)
         };
         self.gone.iter().filter(recent).map(|(_, of, _)| of.instance)
+    }
+
+    /// What was lost stands again, so the engine knows of the loss; unless it did this upon a view from before, and
+    /// only the request was overtaken by the one that put it back.
+    fn knows_replaced(&self, of: &Subject, t: u64) -> bool {
+        let overtaken = |x: &Instance| x.ready_since.is_none() && x.created + self.late > t;
+        self.instances.get(of).is_some_and(|x| !overtaken(x))
     }
 
     /// Eligible instances at the target that stand: `c`; with what the engine may still see, if so asked.
@@ -307,7 +314,7 @@ impl History {
                 self.take(t, wish);
             }
             What::Create { of, revision, set_revision, .. } => {
-                self.instances.insert(of.clone(), Instance::fresh(*revision, *set_revision));
+                self.instances.insert(of.clone(), Instance::fresh(t, *revision, *set_revision));
             }
             What::Ready { of, .. } => self.gain(t, of),
             What::Unready { of, by, .. } => self.lose(t, of, *by, false),

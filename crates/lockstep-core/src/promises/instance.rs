@@ -9,6 +9,8 @@ pub struct Instance {
     pub revision: Revision,
     /// The set's revision.
     pub set_revision: Revision,
+    /// When it was created.
+    pub created: u64,
     /// Ready since.
     pub ready_since: Option<u64>,
     /// The engine took a pod it could not spare; it had been ready since.
@@ -22,11 +24,12 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// One that was created just now.
-    pub fn fresh(revision: Revision, set_revision: Revision) -> Self {
+    /// One that was created at this time.
+    pub fn fresh(t: u64, revision: Revision, set_revision: Revision) -> Self {
         Self {
             revision,
             set_revision,
+            created: t,
             ready_since: None,
             taken: None,
             lost_at: None,

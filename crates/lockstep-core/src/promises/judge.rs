@@ -116,7 +116,7 @@ impl Judge {
     fn create(&mut self, t: u64, of: &Subject, revision: Revision, set_revision: Revision) {
         self.history.learn_stable(&of.role, t);
         self.recreate_barrier(t, of, set_revision);
-        self.history.instances.insert(of.clone(), Instance::fresh(revision, set_revision));
+        self.history.instances.insert(of.clone(), Instance::fresh(t, revision, set_revision));
         let Some(spec) = self.history.spec().cloned() else { return };
         let Some(role) = spec.role(&of.role).cloned() else { return };
         self.surge_ceiling(t, of, &spec, &role);

@@ -292,6 +292,16 @@ impl Tape {
         }
     }
 
+    /// All that is wished for of a group stands: a teardown that was given up, and what is too much goes by itself.
+    fn stands_whole(&self, group: u32) -> bool {
+        let stands = |of: &Subject| self.pods.values().any(|seen| seen.of == *of && !seen.pod.terminating);
+        self.workload.spec().roles.iter().all(|role| {
+            let mut all =
+                (0..role.replicas).map(|instance| Subject { group, role: role.name.clone(), instance });
+            all.all(|of| stands(&of))
+        })
+    }
+
     /// What has become of an instance, after something happened to one of its pods.
     fn look(&mut self, of: &Subject, uid: &str, name: &str) {
         self.notice_teardown(of, uid);
@@ -307,7 +317,7 @@ impl Tape {
             (By::World, "unready")
         } else {
             let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
-            let torn_down = self.torn_down.contains(&of.group);
+            let torn_down = self.torn_down.contains(&of.group) && !self.stands_whole(of.group);
             let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
             (By::Engine, why_deleted(spec, of, shown))
         };
