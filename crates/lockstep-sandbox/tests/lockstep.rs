@@ -26,7 +26,7 @@ fn taken(definition: &Definition, object: &mut Value) -> (Vec<String>, BTreeSet<
     let version = definition.storage().expect("a version");
     let dropped = version.schema.prune(object);
     version.schema.set_defaults(object);
-    let causes = version.validate(object, None);
+    let causes = version.validate_after(Vec::new(), object, None);
     let said = |cause: &lockstep_sandbox::refusal::Cause| {
         format!("{} {}: {}", cause.reason, cause.field, cause.message)
     };
@@ -106,9 +106,9 @@ fn a_role_scale_keeps_its_role() {
             "spec": {"set": "a", "role": role, "replicas": 1},
         })
     };
-    assert_eq!(version.validate(&object("x"), None), []);
-    assert_eq!(version.validate(&object("x"), Some(&object("x"))), []);
-    let causes = version.validate(&object("y"), Some(&object("x")));
+    assert_eq!(version.validate_after(Vec::new(), &object("x"), None), []);
+    assert_eq!(version.validate_after(Vec::new(), &object("x"), Some(&object("x"))), []);
+    let causes = version.validate_after(Vec::new(), &object("y"), Some(&object("x")));
     let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
     assert_eq!(fields, ["spec.role"], "{causes:?}");
 }
