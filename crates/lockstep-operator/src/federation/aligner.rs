@@ -129,9 +129,6 @@ impl Aligner {
             self.store(key, rollout, &now).await?;
             self.tell(&template, &status, &now).await;
         }
-        if alignment.complete {
-            self.settler.forget(key);
-        }
         self.stamp(&case, kind, &now, &alignment.ledger).await
     }
 
@@ -165,7 +162,7 @@ impl Aligner {
     }
 
     fn forget(&self, key: &Key) {
-        self.settler.forget(key);
+        self.settler.forget_where(key, |_| true);
         self.metrics.forget_federated_rollout(&key.namespace, &key.name);
     }
 
@@ -240,12 +237,15 @@ impl Aligner {
         wish: &Wish,
         ledger: &Ledger,
     ) -> Result<BTreeMap<String, Report>, FederationError> {
-        let works = case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
-        let reports = works.map(async |(cluster, work)| {
+        let at_rest = |cluster: &str| at_rest(wish, ledger, cluster);
+        let works = || case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
+        let is_there = |cluster: &str| works().any(|(its, _)| its == cluster);
+        self.settler.forget_where(key, |cluster| at_rest(cluster) || !is_there(cluster));
+        let reports = works().map(async |(cluster, work)| {
             let reachable = case.reachable.get(cluster).copied().unwrap_or(false) && !work.is_going();
             let mut report = work.report(kind, reachable);
             if kind.like == Kind::Deployment {
-                if at_rest(wish, ledger, cluster) {
+                if at_rest(cluster) {
                     // Nothing is granted on the strength of these counts.
                     report.status = report.status.map(|seen| Observation { settled: true, ..seen });
                 } else if let Some(manifest) = work.manifest().filter(|_| reachable) {
