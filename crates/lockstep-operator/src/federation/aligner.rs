@@ -31,6 +31,8 @@ use crate::report::{Herald, Note, conditions};
 const AT_ONCE: usize = 16;
 /// The pause after something failed.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The pause after somebody else was faster: members report all the time, and every report is a write to a Work.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// Aligns bindings.
 pub(super) struct Aligner {
@@ -83,12 +85,14 @@ impl Aligner {
             return;
         }
         let Err(error) = self.align(key).await else { return };
-        if error.is_conflict() {
+        let pause = if error.is_conflict() {
             tracing::debug!(%error, ?key, "somebody else was faster");
+            BREATH
         } else {
             tracing::warn!(%error, namespace = key.namespace, name = key.name, "cannot be aligned");
-        }
-        tokio::time::sleep(PAUSE).await;
+            PAUSE
+        };
+        tokio::time::sleep(pause).await;
         self.book.stir(key);
     }
 
