@@ -376,12 +376,9 @@ impl Aligner {
         let note = if now.phase != before.phase && now.phase == "Complete" {
             let message = format!("all of {} have arrived", now.clusters);
             Note { reason: "FederatedRolloutComplete".to_owned(), message, warning: false }
-        } else if now.waiting_for != before.waiting_for && !now.waiting_for.is_empty() {
-            Note {
-                reason: "FederatedRolloutWaiting".to_owned(),
-                message: now.waiting_for.clone(),
-                warning: false,
-            }
+        } else if let Some(news) = outlook::news(before, now) {
+            let message = outlook::sentence(news);
+            Note { reason: "FederatedRolloutWaiting".to_owned(), message, warning: false }
         } else {
             return;
         };

@@ -12,12 +12,12 @@ use lockstep_api::federation::{FederatedRollout, definition};
 use lockstep_federation::interpret::Kinds;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 use lockstep_operator::clock::Clock;
-use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK, webhook};
+use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK};
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Carried, Changes, Cluster, Listening, Setup, Webhooks};
 use lockstep_spread::{Lateness, Member, Spread, cluster_kind, definitions, door};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -26,6 +26,7 @@ use super::scene::{MemberSight, PodSight, Sight};
 use crate::commands::up::embedded::{ClusterClock, Kubeconfigs};
 use crate::commands::up::{SERVED, demo::apply, serve};
 use crate::input::live_set::now;
+use crate::install::federation::Federation;
 
 /// The controllers that would take a template for a workload of the host.
 const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
@@ -203,20 +204,15 @@ async fn joined(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Works are stamped in this process.
+/// Works are stamped in this process, wherever the webhook seems to be.
 async fn stamp(webhooks: &Webhooks, client: &Client) -> Result<()> {
     let kinds = Kinds::default();
-    let hook = webhook(&json!({"url": "https://127.0.0.1:9443/works"}), &kinds);
-    let stamper = Stamper::new(client.clone(), Metrics::default(), kinds);
+    let stamper = Stamper::new(client.clone(), Metrics::default(), kinds.clone());
     let answer = move |review: Value| -> Carried<'static> {
         let stamper = stamper.clone();
         Box::pin(async move { stamper.review(review.to_string().as_bytes()).await })
     };
     webhooks.answer(WEBHOOK, Arc::new(answer));
-    let configuration = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": "lockstep-federation"},
-        "webhooks": [hook],
-    });
-    apply(client, &[configuration]).await
+    let here = Federation { namespace: NAMESPACE.to_owned(), url: "https://127.0.0.1".to_owned(), kinds };
+    apply(client, &[here.admission()]).await
 }
