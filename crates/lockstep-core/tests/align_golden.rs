@@ -216,9 +216,9 @@ fn deployment_1_and_1_with_u1_second_gets_nothing_while_the_first_has_confirmed_
     let idle = deployment(seen(1, 1, 1, 1, 0, id("c2")));
     let second = align(&w, &reports(&[("c1", confirmed), ("c2", idle)]), &first.ledger);
     assert!(second.leases.is_empty(), "{:?}", second.leases);
-    assert!(
-        second.reasons.iter().any(|r| r.code == Code::WaitingForBudget && r.cluster.as_deref() == Some("c2"))
-    );
+    let said = |code| second.reasons.iter().find(|r| r.code == code).map(ToString::to_string);
+    let waits = "c2: may not roll yet: what may be unavailable or surged is in use in c1";
+    assert_eq!(said(Code::WaitingForBudget).as_deref(), Some(waits));
 }
 
 #[test]

@@ -75,6 +75,21 @@ fn of(status: &FederatedRolloutStatus, code: Code) -> impl Iterator<Item = &Reas
     status.reasons.iter().filter(move |it| it.code == code)
 }
 
+/// What every rollout comes by with every step: nobody has to be told of it.
+const COURSE: [Code; 3] = [Code::WaitingForAcknowledgement, Code::WaitingForPods, Code::WaitingForBudget];
+
+/// What holds a rollout now and did not before, and is worth an event.
+pub fn news<'a>(
+    before: &FederatedRolloutStatus,
+    now: &'a FederatedRolloutStatus,
+) -> Option<&'a ReasonStatus> {
+    let of_course = |it: &ReasonStatus| COURSE.iter().any(|code| it.code == format!("{code:?}"));
+    let now = now.reasons.iter().find(|it| !of_course(it))?;
+    let known = before.reasons.iter().find(|it| !of_course(it));
+    let is_known = known.is_some_and(|it| (&it.code, &it.cluster) == (&now.code, &now.cluster));
+    (!is_known).then_some(now)
+}
+
 /// `member2: has not confirmed lease 4 yet`.
 pub fn sentence(reason: &ReasonStatus) -> String {
     match &reason.cluster {
@@ -107,6 +122,23 @@ mod tests {
     fn said(status: &FederatedRolloutStatus) -> String {
         let holding = |it: &Claim| it.holds.then(|| format!("{}={}", it.kind, it.reason));
         claims(status).iter().filter_map(holding).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn only_what_is_new_and_odd_is_worth_an_event() {
+        use Code::{ClusterUnreachable as Gone, PodsLost as Lost, WaitingForPods as Course};
+        for (before, now, told) in [
+            (&[][..], &[(Course, Some("a"))][..], None),
+            (&[], &[(Course, Some("a")), (Gone, Some("b"))], Some(Gone)),
+            (&[(Gone, Some("b"))], &[(Course, Some("a")), (Gone, Some("b"))], None),
+            (&[(Gone, Some("b"))], &[(Gone, Some("c"))], Some(Gone)),
+            (&[(Gone, Some("b"))], &[(Lost, None), (Gone, Some("b"))], Some(Lost)),
+            (&[(Lost, None)], &[], None),
+        ] {
+            let (before, now) = (status("Rolling", &[], before), status("Rolling", &[], now));
+            let news = news(&before, &now).map(|it| it.code.clone());
+            assert_eq!(news, told.map(|code| format!("{code:?}")), "{before:?} {now:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use k8s_openapi::{Metadata, NamespaceResourceScope, Resource};
-use lockstep_core::align::{Alignment, Ledger, TemplateHash};
+use lockstep_core::align::{Alignment, Code, Ledger, Reason, TemplateHash};
 use lockstep_core::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -254,7 +254,7 @@ impl FederatedRolloutStatus {
         };
         self.phase = phase.to_owned();
         self.reasons = alignment.reasons.iter().map(reason).collect();
-        self.waiting_for = alignment.reasons.first().map(ToString::to_string).unwrap_or_default();
+        self.waiting_for = foremost(alignment.reasons.iter()).map(ToString::to_string).unwrap_or_default();
         let column =
             |of: fn(&MemberStatus) -> String| self.members.iter().map(of).collect::<Vec<_>>().join(",");
         (self.clusters, self.replicas) =
@@ -269,7 +269,13 @@ impl FederatedRolloutStatus {
     }
 }
 
-fn reason(reason: &lockstep_core::align::Reason) -> ReasonStatus {
+/// What is said where there is room for one. That a lease is on its way is said only if nothing else is.
+fn foremost<'a>(reasons: impl Iterator<Item = &'a Reason> + Clone) -> Option<&'a Reason> {
+    let mut lasting = reasons.clone().filter(|it| it.code != Code::WaitingForAcknowledgement);
+    lasting.next().or_else(|| reasons.clone().next())
+}
+
+fn reason(reason: &Reason) -> ReasonStatus {
     ReasonStatus {
         code: format!("{:?}", reason.code),
         cluster: reason.cluster.clone(),
@@ -280,8 +286,8 @@ fn reason(reason: &lockstep_core::align::Reason) -> ReasonStatus {
 fn member(alignment: &Alignment, standing: &lockstep_core::align::Standing) -> MemberStatus {
     let entry = alignment.ledger.members.get(&standing.cluster);
     let lease = entry.and_then(|it| it.latest());
-    let mut reasons = alignment.reasons.iter();
-    let why = reasons.find(|it| it.cluster.as_deref() == Some(&standing.cluster));
+    let reasons = alignment.reasons.iter();
+    let why = foremost(reasons.filter(|it| it.cluster.as_deref() == Some(&standing.cluster)));
     MemberStatus {
         cluster: standing.cluster.clone(),
         replicas: standing.replicas,

@@ -15,6 +15,8 @@ pub enum Code {
     ClusterUnreachable,
     /// The cluster has not reported at all.
     NoStatus,
+    /// New pods of the cluster are not available yet.
+    WaitingForPods,
     /// What may be unavailable or surged is in use elsewhere.
     WaitingForBudget,
     /// Replicas cannot move to or from the cluster yet.

@@ -24,6 +24,7 @@ pub(super) fn reasons(
         if !member.complete {
             let written = leases.get(&member.cluster).or(member.latest.as_ref());
             reasons.extend(about_waiting(wish, member, written, leases));
+            reasons.extend(about_budget(wish, member, written, members));
         }
     }
     reasons
@@ -45,23 +46,24 @@ fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: i64) -> Ve
         let message = "the template is paused; clear its paused field to go on".to_owned();
         reasons.push(Reason::overall(Code::Paused, message));
     }
-    let lost: i64 = members
-        .iter()
-        .filter(|m| m.heard)
-        .map(|m| m.replicas - m.available - m.max_unavailable)
-        .map(|n| n.max(0))
-        .sum();
+    let lost: i64 = members.iter().filter(|m| m.heard).map(lost_by).sum();
     if lost > 0 {
         reasons.push(Reason::overall(
             Code::PodsLost,
             format!(
                 "{lost} pods beyond what was granted are not available{}; nothing of maxUnavailable {} is given out for them",
-                names(members.iter().filter(|m| m.heard && m.replicas - m.available > m.max_unavailable)),
+                names(members.iter().filter(|m| m.heard && lost_by(m) > 0)),
                 totals.max_unavailable
             ),
         ));
     }
     reasons
+}
+
+/// Pods that should be available and are not, beyond what was granted. New ones that are still to come are none of them.
+fn lost_by(m: &Member) -> i64 {
+    let coming = m.updated - m.updated_available;
+    (m.replicas - m.available - m.max_unavailable.max(coming)).max(0)
 }
 
 fn names<'a>(members: impl Iterator<Item = &'a Member>) -> String {
@@ -122,6 +124,11 @@ fn about_waiting(
         );
         reasons.push(Reason::about(Code::WaitingForAcknowledgement, &m.cluster, message));
     }
+    let coming = m.updated - m.updated_available;
+    if m.heard && coming > 0 {
+        let message = format!("{coming} of its {} new pods are not available yet", m.updated);
+        reasons.push(Reason::about(Code::WaitingForPods, &m.cluster, message));
+    }
     if m.leaving {
         let message =
             format!("left the binding and still has {} pods; they go as others become available", m.total);
@@ -137,17 +144,21 @@ fn about_waiting(
     }
     if let Some(why) = wish.held.get(&m.cluster) {
         reasons.push(Reason::about(Code::WaitingForTurn, &m.cluster, why.clone()));
-        return reasons;
-    }
-    let closed = written.is_none_or(|l| matches!(l.stance, Stance::Held | Stance::Untouched | Stance::Rest));
-    if closed
-        && m.updated_available < m.target.min(m.lease_replicas)
-        && m.heard
-        && !wish.strategy.paused.unwrap_or(false)
-    {
-        let message =
-            "may not roll yet: what may be unavailable or surged is in use in other clusters".to_owned();
-        reasons.push(Reason::about(Code::WaitingForBudget, &m.cluster, message));
     }
     reasons
+}
+
+/// What a cluster may not begin since others are at it.
+fn about_budget(wish: &Wish, m: &Member, written: Option<&Lease>, members: &[Member]) -> Option<Reason> {
+    let closed = written.is_none_or(|l| matches!(l.stance, Stance::Held | Stance::Untouched | Stance::Rest));
+    let may_begin = m.heard && m.reach == Reach::Reachable && !wish.held.contains_key(&m.cluster);
+    let is_left = m.updated_available < m.target.min(m.lease_replicas);
+    if !closed || !is_left || !may_begin || wish.strategy.paused.unwrap_or(false) {
+        return None;
+    }
+    let uses = |it: &&Member| it.cluster != m.cluster && it.used_unavailable + it.used_surge > 0;
+    let users: Vec<&str> = members.iter().filter(uses).take(5).map(|it| it.cluster.as_str()).collect();
+    let users = if users.is_empty() { "other clusters".to_owned() } else { users.join(", ") };
+    let message = format!("may not roll yet: what may be unavailable or surged is in use in {users}");
+    Some(Reason::about(Code::WaitingForBudget, &m.cluster, message))
 }

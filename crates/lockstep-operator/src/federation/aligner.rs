@@ -31,6 +31,8 @@ use crate::report::{Herald, Note, conditions};
 const AT_ONCE: usize = 16;
 /// The pause after something failed.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The pause after somebody else was faster: members report all the time, and every report is a write to a Work.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// Aligns bindings.
 pub(super) struct Aligner {
@@ -83,12 +85,14 @@ impl Aligner {
             return;
         }
         let Err(error) = self.align(key).await else { return };
-        if error.is_conflict() {
+        let pause = if error.is_conflict() {
             tracing::debug!(%error, ?key, "somebody else was faster");
+            BREATH
         } else {
             tracing::warn!(%error, namespace = key.namespace, name = key.name, "cannot be aligned");
-        }
-        tokio::time::sleep(PAUSE).await;
+            PAUSE
+        };
+        tokio::time::sleep(pause).await;
         self.book.stir(key);
     }
 
@@ -129,9 +133,6 @@ impl Aligner {
             self.store(key, rollout, &now).await?;
             self.tell(&template, &status, &now).await;
         }
-        if alignment.complete {
-            self.settler.forget(key);
-        }
         self.stamp(&case, kind, &now, &alignment.ledger).await
     }
 
@@ -165,7 +166,7 @@ impl Aligner {
     }
 
     fn forget(&self, key: &Key) {
-        self.settler.forget(key);
+        self.settler.forget_where(key, |_| true);
         self.metrics.forget_federated_rollout(&key.namespace, &key.name);
     }
 
@@ -240,12 +241,15 @@ impl Aligner {
         wish: &Wish,
         ledger: &Ledger,
     ) -> Result<BTreeMap<String, Report>, FederationError> {
-        let works = case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
-        let reports = works.map(async |(cluster, work)| {
+        let at_rest = |cluster: &str| at_rest(wish, ledger, cluster);
+        let works = || case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
+        let is_there = |cluster: &str| works().any(|(its, _)| its == cluster);
+        self.settler.forget_where(key, |cluster| at_rest(cluster) || !is_there(cluster));
+        let reports = works().map(async |(cluster, work)| {
             let reachable = case.reachable.get(cluster).copied().unwrap_or(false) && !work.is_going();
             let mut report = work.report(kind, reachable);
             if kind.like == Kind::Deployment {
-                if at_rest(wish, ledger, cluster) {
+                if at_rest(cluster) {
                     // Nothing is granted on the strength of these counts.
                     report.status = report.status.map(|seen| Observation { settled: true, ..seen });
                 } else if let Some(manifest) = work.manifest().filter(|_| reachable) {
@@ -372,12 +376,9 @@ impl Aligner {
         let note = if now.phase != before.phase && now.phase == "Complete" {
             let message = format!("all of {} have arrived", now.clusters);
             Note { reason: "FederatedRolloutComplete".to_owned(), message, warning: false }
-        } else if now.waiting_for != before.waiting_for && !now.waiting_for.is_empty() {
-            Note {
-                reason: "FederatedRolloutWaiting".to_owned(),
-                message: now.waiting_for.clone(),
-                warning: false,
-            }
+        } else if let Some(news) = outlook::news(before, now) {
+            let message = outlook::sentence(news);
+            Note { reason: "FederatedRolloutWaiting".to_owned(), message, warning: false }
         } else {
             return;
         };

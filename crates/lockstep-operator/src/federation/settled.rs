@@ -73,10 +73,11 @@ impl Settler {
         tokio::time::timeout(PATIENCE, look).await.ok().flatten()
     }
 
-    /// Nothing rolls there any more.
-    pub fn forget(&self, key: &Key) {
-        self.watching().retain(|(its, _), task| {
-            let kept = its != key;
+    /// Nothing rolls any more in these clusters. Only they are let go of that nobody is going to look at: a watch says
+    /// something when it begins, and one that is begun by every look and ended after it would go round for ever.
+    pub fn forget_where(&self, key: &Key, is_over: impl Fn(&str) -> bool) {
+        self.watching().retain(|(its, cluster), task| {
+            let kept = its != key || !is_over(cluster);
             if !kept {
                 task.abort();
             }

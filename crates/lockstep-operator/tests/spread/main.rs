@@ -79,7 +79,6 @@ fn killed_with_any_write_it_goes_on() {
 }
 
 #[test]
-#[ignore = "some seeds do not come to an end yet, seed 3 among them"]
 fn no_promise_is_broken_whatever_goes_wrong() {
     if let Some(seed) = number("LOCKSTEP_SEED") {
         let plan = Plan::draw(seed);

@@ -49,8 +49,8 @@ impl Federation {
         objects.into_iter().map(labelled).collect()
     }
 
-    /// Its `caBundle` is the process's to fill in: it makes the certificates.
-    fn admission(&self) -> Value {
+    /// Who stamps Works. Its `caBundle` is the process's to fill in: it makes the certificates.
+    pub fn admission(&self) -> Value {
         let url = format!("{}{}", self.url.trim_end_matches('/'), lockstep_operator::admission::WORKS);
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",

@@ -12,7 +12,7 @@ use crate::screen::Paint;
 
 /// How it ended, if it is at its end. A template that nobody has looked at yet is no end.
 pub fn ended(rollout: &FederatedRollout, generation: Option<i64>) -> Option<Exit> {
-    let status = rollout.status.as_ref().filter(|it| is_seen(it, generation))?;
+    let status = seen(rollout, generation)?;
     let stalled = status.conditions.iter().any(|it| it.type_ == "Stalled" && it.status == "True");
     match status.phase.as_str() {
         "Complete" => Some(Exit::Fine),
@@ -21,17 +21,19 @@ pub fn ended(rollout: &FederatedRollout, generation: Option<i64>) -> Option<Exit
     }
 }
 
-fn is_seen(status: &FederatedRolloutStatus, generation: Option<i64>) -> bool {
-    !status.phase.is_empty() && generation <= Some(status.template_generation)
+/// What is said of the template of this generation; nothing while nobody has looked at it.
+pub fn seen(rollout: &FederatedRollout, generation: Option<i64>) -> Option<&FederatedRolloutStatus> {
+    let is_seen =
+        |it: &&FederatedRolloutStatus| !it.phase.is_empty() && generation <= Some(it.template_generation);
+    rollout.status.as_ref().filter(is_seen)
 }
 
 /// One line: `deployment/web: rolling: 4 of 10 pods new (member1 4/4, member2 0/6); waiting: …`.
 pub fn line(called: &str, rollout: &FederatedRollout, generation: Option<i64>) -> String {
-    let status = rollout.status.clone().unwrap_or_default();
-    if !is_seen(&status, generation) {
+    let Some(status) = seen(rollout, generation) else {
         return format!("{called}: the change has not been looked at yet");
-    }
-    let counts = counts(&status);
+    };
+    let counts = counts(status);
     let waiting = match status.waiting_for.as_str() {
         "" => String::new(),
         what => format!("; waiting: {what}"),

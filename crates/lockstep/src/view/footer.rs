@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
-use super::help::KEYS;
+use super::help;
 use super::scene::{Said, Scene, Tone};
 use super::text::{fit, span, wrap};
 
@@ -15,11 +15,15 @@ pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     match &scene.said {
         Some(said) => lines.extend(said_lines(said, canvas, if said.is_old { 1 } else { most.max(1) })),
         None => {
-            let hint = if scene.set.is_some() { " r rolls the set to a new version" } else { "" };
+            let hint = match &scene.set {
+                Some(set) if set.over_clusters => " r rolls it to a new version, cluster by cluster",
+                Some(_) => " r rolls the set to a new version",
+                None => "",
+            };
             lines.push(fit(Line::from(span(hint, theme.quiet())), canvas.width));
         }
     }
-    lines.push(fit(keys(canvas), canvas.width));
+    lines.push(fit(keys(scene, canvas), canvas.width));
     lines
 }
 
@@ -43,8 +47,8 @@ fn block(text: &str, canvas: Canvas, most: usize, style: Style) -> Vec<Line<'sta
     wrapped.into_iter().take(most).enumerate().map(line).collect()
 }
 
-fn keys(canvas: Canvas) -> Line<'static> {
-    let shown = || KEYS.iter().filter(|key| !key.word.is_empty());
+fn keys(scene: &Scene, canvas: Canvas) -> Line<'static> {
+    let shown = || help::keys(scene).iter().filter(|key| !key.word.is_empty());
     let tight: usize = shown().map(|key| key.key.len() + key.word.len() + 2).sum();
     let gap = if tight + shown().count() <= canvas.width { "  " } else { " " };
     let mut spans = vec![Span::raw(" ")];

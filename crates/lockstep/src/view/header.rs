@@ -40,7 +40,7 @@ fn name_and_phase(set: &SetScene, canvas: Canvas) -> Vec<Span<'static>> {
 
 fn numbers(set: &SetScene, canvas: Canvas) -> Line<'static> {
     let theme = canvas.theme;
-    let groups = words::count(set.groups, "group");
+    let groups = words::count(set.groups, if set.over_clusters { "cluster" } else { "group" });
     let mut said = format!(" {groups}: {} updated, {} ready", set.groups_updated, set.groups_ready);
     if !set.in_update.is_empty() {
         let which: Vec<String> = set.in_update.iter().map(ToString::to_string).collect();

@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::Canvas;
+use super::scene::Scene;
 use super::text::{fit, span};
 
 /// A key.
@@ -36,10 +37,27 @@ pub const KEYS: [Key; 13] = [
     key("q", "quit", "quit; Ctrl-C does the same"),
 ];
 
-pub fn lines(canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
+/// The keys where a Deployment is rolled over several clusters.
+pub const KEYS_OVER_CLUSTERS: [Key; 7] = [
+    key("r", "roll", "roll the Deployment to the next version of its image"),
+    key("b", "bad", "roll it to an image that does not exist: its pods never become ready"),
+    key("n", "cut off", "cut the last cluster off from the host, or let it be reached again"),
+    key("p", "pause", "pause the Deployment in all clusters, or let it go on"),
+    key("a", "abort", "put the template back that stood complete last in all clusters"),
+    key("?", "help", "this help, or away with it"),
+    key("q", "quit", "quit; Ctrl-C does the same"),
+];
+
+/// The keys that mean something in a scene.
+pub fn keys(scene: &Scene) -> &'static [Key] {
+    let over_clusters = scene.set.as_ref().is_some_and(|set| set.over_clusters);
+    if over_clusters { &KEYS_OVER_CLUSTERS } else { &KEYS }
+}
+
+pub fn lines(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
     let theme = canvas.theme;
     let mut lines = vec![canvas.title("Help", Vec::new())];
-    for key in KEYS {
+    for key in keys(scene) {
         let spans = vec![span(format!("  {:<5}", key.key), theme.strong()), Span::raw(key.does)];
         lines.push(fit(Line::from(spans), canvas.width));
     }

@@ -63,7 +63,7 @@ pub fn draw(frame: &mut Frame<'_>, scene: &Scene, theme: Theme) {
     let header = header::lines(scene, canvas);
     let footer = footer::lines(scene, canvas, usize::from(area.height) / 8);
     let rows = usize::from(area.height).saturating_sub(header.len() + footer.len());
-    let middle = if scene.help { help::lines(canvas, rows) } else { sections(scene, canvas, rows) };
+    let middle = if scene.help { help::lines(scene, canvas, rows) } else { sections(scene, canvas, rows) };
     let top = middle_top(&header, area);
     put(frame, header, area);
     put(frame, middle, Rect { y: top, height: u16::try_from(rows).unwrap_or(u16::MAX), ..area });
@@ -91,7 +91,7 @@ fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
         Want { least: 5, most: roles::rows(set) },
         // What is waited for can take pages, and `lockstep why` has them.
         Want { least: 3, most: rollout::rows(set, canvas).min(rows * 2 / 5) },
-        Want { least: 5, most: 1 + scene.nodes.len() },
+        Want { least: 5, most: if scene.nodes.is_empty() { 0 } else { 1 + scene.nodes.len() } },
         Want { least: 2, most: 1 + scene.events.len() },
     ];
     let given = share(rows, &wants);

@@ -28,7 +28,7 @@ pub fn lines(set: &SetScene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> 
         room => (&all, all.len() - (room - 1)),
     };
     let columns = Columns::of(set, shown, canvas.width);
-    let mut lines = vec![columns.head(canvas)];
+    let mut lines = vec![columns.head(set, canvas)];
     let mut above = None;
     for role in &shown[..shown.len() - more] {
         let place = place(set, &role.role);
@@ -57,6 +57,7 @@ fn place(set: &SetScene, role: &str) -> Option<usize> {
 fn group_name(set: &SetScene, role: &RoleScene) -> String {
     match role.group {
         Some(group) => format!("{}-{group}", set.name),
+        None if set.over_clusters => String::new(),
         None => "all groups".to_owned(),
     }
 }
@@ -115,9 +116,12 @@ impl Columns {
         if long.bar >= NARROW { long } else { with(COUNTS.map(|(_, short, _)| short)) }
     }
 
-    fn head(&self, canvas: Canvas) -> Line<'static> {
+    fn head(&self, set: &SetScene, canvas: Canvas) -> Line<'static> {
         let heads: String = self.heads.iter().map(|head| format!("  {head}")).collect();
-        canvas.title("Roles", vec![span(heads.trim_start().to_owned(), canvas.theme.quiet())])
+        canvas.title(
+            if set.over_clusters { "Clusters" } else { "Roles" },
+            vec![span(heads.trim_start().to_owned(), canvas.theme.quiet())],
+        )
     }
 
     fn row(&self, group: &str, role: &RoleScene, place: Option<usize>, theme: Theme) -> Line<'static> {

@@ -72,6 +72,8 @@ pub struct SetScene {
     pub rules: Vec<RuleScene>,
     /// What it waits for, in the words of `lockstep why`.
     pub why: String,
+    /// It is a workload over several clusters: its bars are clusters, not roles.
+    pub over_clusters: bool,
 }
 
 /// A role of one group, or of all of them.

@@ -66,6 +66,7 @@ fn set() -> SetScene {
             rule("together in chat-1", None, "skew 25.0%, allowed 50%"),
         ],
         why: WHY.to_owned(),
+        over_clusters: false,
     }
 }
 

@@ -10,14 +10,17 @@ use super::answer::give;
 use super::args::{SetArgs, Subject, SubjectArgs};
 use super::home::Home;
 use super::memory;
-use super::spread;
+use super::spread::{self, Spread};
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Runs the command.
 pub async fn run(args: &SubjectArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     match &args.subject {
-        Subject::Spread(workload) => spread::abort(args, workload, screen).await,
+        Subject::Spread(workload) => {
+            let spread = Spread::open(&args.cluster, workload).await?;
+            spread::abort(&spread, args.output, screen).await
+        }
         Subject::Set(name) => {
             let set = SetArgs { name: name.clone(), cluster: args.cluster.clone(), output: args.output };
             act(&Home::open(&args.cluster).await?, &set, screen).await

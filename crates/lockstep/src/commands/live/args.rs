@@ -277,6 +277,11 @@ pub fn set_name(text: &str) -> Result<String, String> {
     let name = match text.split_once('/') {
         None => text,
         Some((kind, name)) if KINDS.contains(&kind) || becomes_set(kind) => name,
+        Some((word, _)) if SPREAD.iter().any(|(_, words)| words.contains(&word)) => {
+            return Err(format!(
+                "{word:?} is no LockstepSet; what is spread over clusters has status, why, pause, resume and abort"
+            ));
+        }
         Some((kind, _)) => return Err(format!("{kind:?} is no LockstepSet; say lss/NAME or NAME")),
     };
     if name.is_empty() { Err("a name is missing".to_owned()) } else { Ok(name.to_owned()) }

@@ -16,7 +16,7 @@ pub mod promote;
 mod put_back;
 pub mod retry;
 mod revisions;
-mod spread;
+pub mod spread;
 pub mod status;
 pub mod undo;
 mod why;

@@ -7,14 +7,17 @@ use serde_json::json;
 use super::answer::give;
 use super::args::{SetArgs, Subject, SubjectArgs};
 use super::home::{FIELD_MANAGER, Home};
-use super::spread;
+use super::spread::{self, Spread};
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Runs either command.
 pub async fn run(args: &SubjectArgs, paused: bool, screen: &mut Screen<'_>) -> Result<Exit> {
     match &args.subject {
-        Subject::Spread(workload) => spread::pause(args, workload, paused, screen).await,
+        Subject::Spread(workload) => {
+            let spread = Spread::open(&args.cluster, workload).await?;
+            spread::pause(&spread, paused, args.output, screen).await
+        }
         Subject::Set(name) => {
             let set = SetArgs { name: name.clone(), cluster: args.cluster.clone(), output: args.output };
             act(&Home::open(&args.cluster).await?, &set, paused, screen).await

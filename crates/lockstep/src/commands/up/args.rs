@@ -18,6 +18,7 @@ Examples:
   lockstep up                                        a cluster, a demo set, keys to play with it
   lockstep up -f mine.yaml                           with a set of your own
   lockstep up --plain --roll --until complete        the story of one rollout, for scripts
+  lockstep up --clusters 3                           a Deployment over three clusters, rolled as if it stood in one
   lockstep up --no-operator --no-demo                only the cluster; `lockstep operator` beside it";
 
 /// `lockstep up`.
@@ -35,6 +36,9 @@ pub struct UpArgs {
     /// How many nodes the cluster has.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub nodes: u32,
+    /// Start a host and so many clusters instead of one, and a Deployment that is spread over them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=9), conflicts_with_all = ["files", "no_demo", "no_operator", "port", "data", "kubeconfig", "context"])]
+    pub clusters: Option<u32>,
     /// How many GPUs (nvidia.com/gpu) each node has.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1024))]
     pub gpus: u32,

@@ -26,6 +26,7 @@ pub fn set_scene(set: &LiveSet, world: &World, now: Time) -> SetScene {
         _ => status.revision.update.clone(),
     };
     SetScene {
+        over_clusters: false,
         name: set.name.clone(),
         namespace: set.namespace.clone(),
         phase: phase.to_owned(),

@@ -224,7 +224,7 @@ impl Stage {
 }
 
 /// What a verb of the command line says, warnings included, on one line.
-async fn said(verb: impl AsyncFnOnce(&mut Screen<'_>) -> Result<()>) -> Result<String> {
+pub async fn said(verb: impl AsyncFnOnce(&mut Screen<'_>) -> Result<()>) -> Result<String> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let (paint, paint_err) = (Paint::default(), Paint::default());
     verb(&mut Screen { out: &mut out, err: &mut err, paint, paint_err, watched: false }).await?;

@@ -31,7 +31,7 @@ const REST: Duration = Duration::from_secs(1);
 
 /// The clock of a cluster, for its kubelets.
 #[derive(Debug)]
-struct ClusterClock(Cluster);
+pub struct ClusterClock(pub Cluster);
 
 impl lockstep_kubelet::Clock for ClusterClock {
     fn now(&self) -> Timestamp {
@@ -53,8 +53,8 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
             .with_context(|| format!("cannot keep the cluster in {}", file.display()))?;
     }
     let listening = cluster.listen(options.port.unwrap_or(0)).await?;
-    let kubeconfig = Kubeconfig::write(&listening.access.kubeconfig("lockstep"))?;
-    let path = kubeconfig.file();
+    let mut kubeconfigs = Kubeconfigs::make()?;
+    let path = kubeconfigs.write("kubeconfig", &listening.access.kubeconfig("lockstep"))?;
     let client = Client::new(cluster.service(), "default");
     let group = NodeGroup::new("node", options.nodes);
     let gpus = options.gpus.to_string();
@@ -75,7 +75,7 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
             Some((task, file)) => finish(task, &cluster, &file).await,
             None => Ok(()),
         };
-        drop((listening, kubeconfig, cluster));
+        drop((listening, kubeconfigs, cluster));
         kept
     };
     Ok(Running {
@@ -157,36 +157,47 @@ async fn finish(task: JoinHandle<()>, cluster: &Cluster, file: &Path) -> Result<
     write(cluster, file).await
 }
 
-/// A kubeconfig that goes with the cluster, in a folder of its own.
-struct Kubeconfig(PathBuf);
+/// Kubeconfigs that go with their clusters, in a folder of their own.
+pub struct Kubeconfigs {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+}
 
-impl Kubeconfig {
-    /// It holds a token: nobody else may read it, or have put it there before us.
-    fn write(text: &str) -> Result<Self> {
+impl Kubeconfigs {
+    /// They hold tokens: nobody else may read them, or have put them there before us.
+    pub fn make() -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("lockstep-up-{}", std::process::id()));
-        let made = Self(folder);
-        let path = made.file();
         let mut folders = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        folders.create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self { folder, files: Vec::new() })
+    }
+
+    /// Writes one, and says where it is.
+    pub fn write(&mut self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.file(name);
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        folders.create(&made.0).with_context(|| format!("cannot make {}", made.0.display()))?;
+        self.files.push(path.clone());
         let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(made)
+        Ok(path)
     }
 
-    fn file(&self) -> PathBuf {
-        self.0.join("kubeconfig")
+    /// Where the one of this name is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 }
 
-impl Drop for Kubeconfig {
+impl Drop for Kubeconfigs {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.file());
-        let _ = std::fs::remove_dir(&self.0);
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+        let _ = std::fs::remove_dir(&self.folder);
     }
 }

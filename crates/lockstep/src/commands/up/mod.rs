@@ -7,6 +7,7 @@ mod deeds;
 mod demo;
 mod embedded;
 mod face;
+mod federated;
 mod images;
 mod journal;
 mod machines;
@@ -81,6 +82,9 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let sets = demo::sets(args)?;
     if let Some(file) = &args.log {
         log(file)?;
+    }
+    if let Some(count) = args.clusters {
+        return block_on(federated::run(args, count, screen));
     }
     block_on(async {
         let mut running = match args.is_of_others() {
@@ -265,10 +269,14 @@ fn installation() -> Installation {
 
 /// Makes a cluster serve our kinds, and those of others that we understand.
 async fn serve_kinds(client: &Client) -> Result<()> {
-    let definitions = installation().all_definitions();
-    demo::apply(client, &definitions).await?;
+    serve(client, &installation().all_definitions()).await
+}
+
+/// Makes a cluster serve kinds.
+async fn serve(client: &Client, definitions: &[serde_json::Value]) -> Result<()> {
+    demo::apply(client, definitions).await?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for definition in &definitions {
+    for definition in definitions {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let served = await_condition(api.clone(), name, conditions::is_crd_established());
         timeout(SERVED, served).await.with_context(|| format!("{name} is not served"))??;

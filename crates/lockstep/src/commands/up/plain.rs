@@ -7,9 +7,8 @@ use anyhow::Result;
 use lockstep_core::time::{Millis, Time};
 
 use super::Press;
-use super::face::Face;
+use super::face::{Face, Shown};
 use super::journal::Kind;
-use super::session::Session;
 use crate::screen::Screen;
 
 /// Nothing here grows with time, but the end may be a matter of it.
@@ -30,8 +29,8 @@ impl<'a, 'b> Plain<'a, 'b> {
 }
 
 impl Face for Plain<'_, '_> {
-    fn show(&mut self, session: &Session, _: Time, _: bool) -> Result<Duration> {
-        for entry in session.journal.from(self.next) {
+    fn show(&mut self, session: &impl Shown, _: Time, _: bool) -> Result<Duration> {
+        for entry in session.journal().from(self.next) {
             let time = since(entry.at.since(session.started()));
             writeln!(self.screen.out, "{time}  {}", entry.text)?;
             if let Some(command) = session.said().and_then(|said| said.command.as_ref())

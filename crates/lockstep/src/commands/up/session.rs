@@ -13,6 +13,7 @@ use lockstep_core::time::{Millis, Time};
 use super::cluster::NodeSwitch;
 use super::compose;
 use super::deeds::{Deed, Outcome, Stage};
+use super::face::Shown;
 use super::images::Versions;
 use super::journal::{Journal, Kind};
 use super::machines::node_of;
@@ -72,11 +73,6 @@ impl Session {
             commands: Vec::new(),
             silent: false,
         }
-    }
-
-    /// When it began.
-    pub fn started(&self) -> Time {
-        self.started
     }
 
     /// Takes in what the watches show.
@@ -181,11 +177,6 @@ impl Session {
         (self.said, self.said_at) = (Some(said), now);
     }
 
-    /// What the last key did.
-    pub fn said(&self) -> Option<&Said> {
-        self.said.as_ref()
-    }
-
     /// The commands that do what was done.
     pub fn commands(&self) -> &[String] {
         &self.commands
@@ -200,9 +191,22 @@ impl Session {
     pub fn end(&self, now: Time) -> Option<Exit> {
         self.script.end(&self.world.sets(), now)
     }
+}
 
-    /// What is on the screen.
-    pub fn scene(&self, now: Time) -> Scene {
+impl Shown for Session {
+    fn started(&self) -> Time {
+        self.started
+    }
+
+    fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    fn said(&self) -> Option<&Said> {
+        self.said.as_ref()
+    }
+
+    fn scene(&self, now: Time) -> Scene {
         let set = self.chosen_set();
         let events = self.journal.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
         Scene {

@@ -18,8 +18,7 @@ use ratatui::backend::CrosstermBackend;
 
 use super::Press;
 use super::deeds::Deed;
-use super::face::Face;
-use super::session::Session;
+use super::face::{Face, Shown};
 use crate::view::{self, theme::Theme};
 
 /// Changes are drawn at most this often.
@@ -86,7 +85,7 @@ impl Drop for Terminal {
 }
 
 impl Face for Terminal {
-    fn show(&mut self, session: &Session, now: Time, fresh: bool) -> Result<Duration> {
+    fn show(&mut self, session: &impl Shown, now: Time, fresh: bool) -> Result<Duration> {
         if !OURS.load(Ordering::SeqCst) {
             bail!("a part of the program has panicked");
         }

@@ -6,13 +6,12 @@ use serde_json::json;
 
 use super::Spread;
 use crate::commands::live::answer::give;
-use crate::commands::live::args::{SubjectArgs, Workload};
+use crate::commands::live::args::Form;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Puts it back into the resource template: Karmada brings nothing else to the clusters.
-pub async fn abort(args: &SubjectArgs, workload: &Workload, screen: &mut Screen<'_>) -> Result<Exit> {
-    let spread = Spread::find(args, workload).await?;
+pub async fn abort(spread: &Spread, output: Form, screen: &mut Screen<'_>) -> Result<Exit> {
     let status = spread.rollout.status.clone().unwrap_or_default();
     let complete = to_go_back_to(&spread.called, &status, spread.template.metadata.generation)?;
     spread.change(|kind, template| kind.set_template(template, &complete.content)).await?;
@@ -21,7 +20,7 @@ pub async fn abort(args: &SubjectArgs, workload: &Workload, screen: &mut Screen<
         "name": spread.name(), "namespace": spread.namespace, "abortedTo": complete.template,
         "generation": complete.generation,
     });
-    give(screen, args.output, &value, || {
+    give(screen, output, &value, || {
         format!(
             "{called} has the template of its generation {} again, and goes back to it in all clusters; what applies \
              its manifest has to go back too\n",

@@ -18,8 +18,9 @@ pub use self::abort::abort;
 pub use self::pause::pause;
 pub use self::status::status;
 pub use self::why::why;
-use super::args::{SubjectArgs, Workload};
+use super::args::Workload;
 use super::home::{FIELD_MANAGER, plain};
+use crate::input::cluster::ClusterArgs;
 
 /// A workload, and its rollout over clusters.
 pub struct Spread {
@@ -34,9 +35,14 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Finds what a command is about.
-    async fn find(args: &SubjectArgs, workload: &Workload) -> Result<Self> {
-        let (client, namespace) = args.cluster.client().await?;
+    /// Finds what a command is about, where it says.
+    pub async fn open(cluster: &ClusterArgs, workload: &Workload) -> Result<Self> {
+        let (client, namespace) = cluster.client().await?;
+        Self::find(client, namespace, workload).await
+    }
+
+    /// Finds it in a namespace.
+    pub async fn find(client: Client, namespace: String, workload: &Workload) -> Result<Self> {
         let rollouts = rollouts(&client, &namespace);
         let listed = rollouts.list(&ListParams::default()).await.map_err(explain)?.items;
         let is_it = |it: &DynamicObject| match workload {

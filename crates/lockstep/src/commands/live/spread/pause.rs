@@ -5,18 +5,12 @@ use serde_json::json;
 
 use super::Spread;
 use crate::commands::live::answer::give;
-use crate::commands::live::args::{SubjectArgs, Workload};
+use crate::commands::live::args::Form;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Pauses or resumes.
-pub async fn pause(
-    args: &SubjectArgs,
-    workload: &Workload,
-    paused: bool,
-    screen: &mut Screen<'_>,
-) -> Result<Exit> {
-    let spread = Spread::find(args, workload).await?;
+pub async fn pause(spread: &Spread, paused: bool, output: Form, screen: &mut Screen<'_>) -> Result<Exit> {
     let called = &spread.called;
     let Some(path) = &spread.kind()?.paused else {
         bail!(
@@ -40,6 +34,6 @@ pub async fn pause(
     let value = json!({
         "name": spread.name(), "namespace": spread.namespace, "paused": paused, "changed": was != paused,
     });
-    give(screen, args.output, &value, || text)?;
+    give(screen, output, &value, || text)?;
     Ok(Exit::Fine)
 }

@@ -18,7 +18,7 @@ use crate::show::spread::{ended, line};
 
 /// Says how it stands, and waits for its end if asked to.
 pub async fn status(args: &StatusArgs, workload: &Workload, screen: &mut Screen<'_>) -> Result<Exit> {
-    let spread = Spread::find(&args.subject, workload).await?;
+    let spread = Spread::open(&args.subject.cluster, workload).await?;
     if args.no_wait {
         let generation = spread.template.metadata.generation;
         let text = line(&spread.called, &spread.rollout, generation);

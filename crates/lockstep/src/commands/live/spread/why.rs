@@ -16,7 +16,7 @@ pub async fn why(args: &WhyArgs, workload: &Workload, screen: &mut Screen<'_>) -
             "--dump writes what the engine sees of a set; a rollout over clusters keeps all of it in its status"
         );
     }
-    let spread = Spread::find(&args.subject, workload).await?;
+    let spread = Spread::open(&args.subject.cluster, workload).await?;
     let generation = spread.template.metadata.generation;
     let text = explain(&spread.called, &spread.rollout, generation, screen.paint);
     give(screen, args.subject.output, &status::told(&spread)?, || text)?;
