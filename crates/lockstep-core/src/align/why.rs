@@ -126,7 +126,8 @@ fn about_waiting(
     }
     let coming = m.updated - m.updated_available;
     if m.heard && coming > 0 {
-        let message = format!("{coming} of its {} new pods are not available yet", m.updated);
+        let are = if coming == 1 { "is" } else { "are" };
+        let message = format!("{coming} of its {} new pods {are} not available yet", m.updated);
         reasons.push(Reason::about(Code::WaitingForPods, &m.cluster, message));
     }
     if m.leaving {
