@@ -76,7 +76,7 @@ fn of(status: &FederatedRolloutStatus, code: Code) -> impl Iterator<Item = &Reas
 }
 
 /// What every rollout comes by with every step: nobody has to be told of it.
-const COURSE: [Code; 3] = [Code::WaitingForAcknowledgement, Code::WaitingForPods, Code::WaitingForBudget];
+const COURSE: [Code; 2] = [Code::WaitingForPods, Code::WaitingForBudget];
 
 /// What holds a rollout now and did not before, and is worth an event.
 pub fn news<'a>(
@@ -125,10 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_and_odd_is_worth_an_event() {
+    fn only_what_is_new_and_not_of_course_is_worth_an_event() {
+        use Code::WaitingForAcknowledgement as Silent;
         use Code::{ClusterUnreachable as Gone, PodsLost as Lost, WaitingForPods as Course};
         for (before, now, told) in [
-            (&[][..], &[(Course, Some("a"))][..], None),
+            (&[(Course, Some("a"))][..], &[(Silent, Some("a")), (Course, Some("a"))][..], Some(Silent)),
+            (&[(Silent, Some("a"))], &[(Silent, Some("a"))], None),
+            (&[], &[(Course, Some("a"))], None),
             (&[], &[(Course, Some("a")), (Gone, Some("b"))], Some(Gone)),
             (&[(Gone, Some("b"))], &[(Course, Some("a")), (Gone, Some("b"))], None),
             (&[(Gone, Some("b"))], &[(Gone, Some("c"))], Some(Gone)),
