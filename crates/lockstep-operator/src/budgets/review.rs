@@ -1,5 +1,6 @@
 //! Reviews of deletions, evictions and updates of pods: from the request to the answer.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -133,11 +134,21 @@ impl Reviewer {
     /// there a moment ago. What they say holds for that very state of it: another may be covered by others. A promise that
     /// nobody takes up ends by itself.
     async fn reply_early(&self, kind: Kind, asked: &Asked, seen: Arc<SeenPod>) -> Reply {
-        let early = self.answer(kind, asked, Arc::clone(&seen));
-        let (early, found) = tokio::join!(early, self.subject(kind, asked));
-        match &found {
-            Ok(Subject::Pod(pod)) if (&pod.uid, pod.version) == (&seen.uid, seen.version) => early,
-            _ => self.reply(kind, asked, found).await,
+        let is_seen = |found: &Result<Subject, String>| matches!(found, Ok(Subject::Pod(pod)) if (&pod.uid, pod.version) == (&seen.uid, seen.version));
+        let early = async { Some(self.answer(kind, asked, Arc::clone(&seen)).await) };
+        let found = self.subject(kind, asked);
+        let (mut early, mut found) = (pin!(early), pin!(found));
+        let (early, found) = tokio::select! {
+            early = &mut early => (early, found.await),
+            found = &mut found => {
+                // Nobody waits for an answer about another.
+                let early = if is_seen(&found) { early.await } else { None };
+                (early, found)
+            }
+        };
+        match early.filter(|_| is_seen(&found)) {
+            Some(early) => early,
+            None => self.reply(kind, asked, found).await,
         }
     }
 

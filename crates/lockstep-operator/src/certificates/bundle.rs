@@ -81,8 +81,12 @@ async fn keep<K: Configuration>(
             match api.patch(name, &ours, &Patch::Strategic(&patch)).await {
                 Ok(patched) => present = Some(patched),
                 Err(error) => {
-                    tracing::warn!(%error, configuration = name, "cannot write the authorities");
-                    sleep(BREATH).await;
+                    // Somebody else was faster: nobody is trusted until it is written, so it is tried again at once.
+                    let faster = matches!(&error, kube::Error::Api(status) if status.reason == "Conflict");
+                    if !faster {
+                        tracing::warn!(%error, configuration = name, "cannot write the authorities");
+                        sleep(BREATH).await;
+                    }
                     present = api.get_opt(name).await.unwrap_or(present);
                     continue;
                 }

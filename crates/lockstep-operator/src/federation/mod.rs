@@ -92,7 +92,7 @@ impl FederationError {
 
     /// Whether somebody else was faster: the watch will tell.
     fn is_conflict(&self) -> bool {
-        matches!(self, Self::Refused { source: kube::Error::Api(status), .. } if status.code == 409)
+        matches!(self, Self::Refused { source: kube::Error::Api(status), .. } if status.reason == "Conflict")
     }
 }
 

@@ -5,4 +5,5 @@
 
 mod cases;
 mod race;
+mod replicas;
 mod world;

@@ -8,7 +8,10 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use lockstep_core::simulate::rng::Rng;
+use lockstep_testkit::embedded::in_virtual_time;
 use lockstep_testkit::groups::{Groups, Judge};
+use lockstep_testkit::seeds::{number, play_all};
+use lockstep_testkit::ways::way;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -39,6 +42,17 @@ struct Tally {
     late: AtomicU32,
     failed: AtomicU32,
     last_failure: Mutex<Option<String>>,
+}
+
+impl Tally {
+    fn is_plausible(&self, trouble: Trouble) {
+        assert!(self.admitted.load(Ordering::Relaxed) > 0, "nobody was let through: {self:?}");
+        assert!(self.refused.load(Ordering::Relaxed) > 0, "nobody was refused: {self:?}");
+        assert!(trouble.kills || self.failed.load(Ordering::Relaxed) == 0, "{self:?}");
+        let counts = [&self.admitted, &self.refused, &self.gone].map(|count| count.load(Ordering::Relaxed));
+        let answered: u32 = counts.iter().sum();
+        assert!(self.late.load(Ordering::Relaxed) <= answered / 10, "too many were not answered: {self:?}");
+    }
 }
 
 /// Watches all groups, and rebuilds what is gone.
@@ -73,12 +87,21 @@ async fn attack(world: Arc<World>, tally: Arc<Tally>, seed: u64) {
 
 async fn race(at: Where, rounds: u64, requests: u64, trouble: Trouble) {
     let Some(world) = World::start(at, 3).await else { return };
-    let world = Arc::new(world);
+    let tally = race_in(Arc::new(world), rounds, requests, trouble).await;
+    println!("{at:?}, {trouble:?}: {rounds} rounds of {requests}: {tally:?}");
+    tally.is_plausible(trouble);
+}
+
+async fn race_in(world: Arc<World>, rounds: u64, requests: u64, trouble: Trouble) -> Arc<Tally> {
     let policy = json!({"groupLabelKey": "group", "minReadyReplicas": SIZE});
     let selector = json!({"matchLabels": {"app": "llm"}});
-    world.budget("b", json!({"selector": selector, "maxUnavailable": MOST, "podGroupPolicy": policy})).await;
+    let budget = |most: u32| json!({"selector": selector, "maxUnavailable": most, "podGroupPolicy": policy});
     let uid = world.groups(GROUPS, SIZE).await;
-    world.settled("b", |status| status.current_available == GROUPS).await;
+    // A budget counts from when every replica has heard of it.
+    world.budget("b", budget(0)).await;
+    world.is_known("budgets/b:", "llm-0-0").await;
+    world.budget("b", budget(MOST)).await;
+    world.settled("b", |status| status.unavailable_allowed == MOST).await;
     let judge = judge(&world, uid);
     let mut beside = JoinSet::new();
     if trouble.conflicts {
@@ -107,15 +130,12 @@ async fn race(at: Where, rounds: u64, requests: u64, trouble: Trouble) {
         let worst = judge.worst();
         assert!(worst <= MOST, "round {round}: {worst} groups were unavailable at once; {tally:?}");
     }
-    println!("{at:?}, {trouble:?}: {rounds} rounds of {requests}: {tally:?}");
-    assert!(tally.admitted.load(Ordering::Relaxed) > 0, "nobody was let through: {tally:?}");
-    assert!(tally.refused.load(Ordering::Relaxed) > 0, "nobody was refused: {tally:?}");
-    assert!(trouble.kills || tally.failed.load(Ordering::Relaxed) == 0, "{tally:?}");
+    tally
 }
 
 /// So many rounds, or as many as `LOCKSTEP_LONG` says.
 fn rounds(usual: u64) -> u64 {
-    std::env::var("LOCKSTEP_LONG").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    number("LOCKSTEP_LONG").unwrap_or(usual)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,6 +146,26 @@ async fn embedded_a_thousand_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn embedded_with_kills_and_conflicts() {
     race(Where::Embedded, rounds(3), 300, Trouble { kills: true, conflicts: true }).await;
+}
+
+/// Everybody's requests take their time and arrive in any order; watches lag, writes fail and are answered too late.
+#[test]
+fn virtual_with_every_trouble() {
+    let one = number("LOCKSTEP_SEED");
+    let from = one.or(number("LOCKSTEP_FROM")).unwrap_or(0);
+    let count = if one.is_some() { 1 } else { rounds(16) };
+    let wrong = play_all(from, count, |seed| {
+        let mut random = Rng::new(seed);
+        let trouble = Trouble { kills: random.chance(50), conflicts: random.chance(50) };
+        let way = way(&mut random, 60_000);
+        let tally = in_virtual_time(async {
+            let world = World::virtually(seed, 3, &way).await;
+            race_in(Arc::new(world), 5, 200, trouble).await
+        });
+        println!("seed {seed}, {trouble:?}: {tally:?}");
+        None
+    });
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

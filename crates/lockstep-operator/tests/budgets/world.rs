@@ -1,38 +1,26 @@
 //! A cluster with budgets: pods laid out by hand, replicas of the webhook, and the controller.
 
-use std::convert::Infallible;
+use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
-};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use lockstep_api::budget::{PodUnavailableBudget, PodUnavailableBudgetStatus, definition};
-use lockstep_operator::admission::{self, Limits};
 use lockstep_operator::budgets::Budgets;
-use lockstep_operator::certificates::Lifetimes;
-use lockstep_operator::certificates::issue::issue;
-use lockstep_operator::certificates::next::Next;
 use lockstep_operator::clock::Clock;
 use lockstep_operator::metrics::Metrics;
 use lockstep_operator::report::Herald;
-use lockstep_operator::serve::{ServingCertificate, Trigger, serve_tls, shutdown};
+use lockstep_sandbox::cluster::Carried;
+use lockstep_sandbox::cluster::faults::Profile;
+use lockstep_testkit::embedded::Embedded;
 use lockstep_testkit::{Cluster, Component};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::{AbortHandle, JoinHandle, JoinSet};
-use tower::ServiceExt;
+use tokio::task::JoinSet;
+
+use super::replicas::{HOOKS, Replicas, ask, serve};
 
 /// Long enough for anything that happens.
 const SOON: Duration = Duration::from_secs(30);
@@ -46,71 +34,13 @@ pub enum Where {
     Real,
 }
 
-/// One replica of the webhook.
-struct Replica {
-    router: Router,
-    watching: JoinHandle<()>,
-    running: std::sync::Mutex<Vec<AbortHandle>>,
-}
-
-impl Replica {
-    fn start(client: &Client) -> Self {
-        let metrics = Metrics::new();
-        let budgets = Budgets::new(client.clone(), None, metrics.clone(), Clock::default());
-        let router = admission::router(metrics, Limits::default(), None, Some(&budgets));
-        let watching = tokio::spawn(async move { budgets.run().await });
-        Self { router, watching, running: std::sync::Mutex::default() }
-    }
-
-    /// Stops at once, wherever it is.
-    fn kill(&self) {
-        self.watching.abort();
-        for running in self.running.lock().expect("not poisoned").drain(..) {
-            running.abort();
-        }
-    }
-
-    async fn answer(&self, request: Request) -> Response {
-        let router = self.router.clone();
-        let task = tokio::spawn(async move { router.oneshot(request).await });
-        self.running.lock().expect("not poisoned").push(task.abort_handle());
-        match task.await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            Err(_) => StatusCode::BAD_GATEWAY.into_response(),
-        }
-    }
-}
-
-/// Sends each review to the next replica.
-pub struct Replicas {
-    all: Vec<std::sync::RwLock<Arc<Replica>>>,
-    next: AtomicUsize,
-    client: Client,
-}
-
-impl Replicas {
-    async fn answer(&self, request: Request<Body>) -> Response {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.all.len();
-        let replica = Arc::clone(&self.all[turn].read().expect("not poisoned"));
-        replica.answer(request).await
-    }
-
-    /// Kills one and starts another in its place.
-    pub fn replace(&self, which: usize) {
-        let fresh = Arc::new(Replica::start(&self.client));
-        let mut place = self.all[which % self.all.len()].write().expect("not poisoned");
-        std::mem::replace(&mut *place, fresh).kill();
-    }
-}
-
 /// A cluster in which budgets are kept.
 pub struct World {
-    _cluster: Cluster,
+    /// What has to live as long as it does.
+    _ground: Box<dyn Any + Send + Sync>,
     pub client: Client,
     pub namespace: String,
     pub replicas: Arc<Replicas>,
-    _trigger: Trigger,
     _tasks: JoinSet<()>,
 }
 
@@ -126,22 +56,60 @@ impl World {
         };
         let cluster = builder.start_or_skip().await?;
         let client = cluster.client();
-        cluster.define(&definition::definition()).await.expect("the kind of budgets");
-        cluster.define(&clone_sets()).await.expect("the kind of workloads");
-        let namespace = cluster.new_namespace("budgets").await.expect("a namespace");
+        let clock = Clock::default();
+        let replicas = Replicas::start(vec![client.clone(); replicas], clock.clone());
         let mut tasks = JoinSet::new();
-        let leader = Budgets::new(client.clone(), None, Metrics::new(), Clock::default());
-        let herald = Herald::new(client.clone(), None, Clock::default());
+        let (port, authority, trigger) = serve(&replicas, &mut tasks).await;
+        ask(&client, port, Some(&authority)).await;
+        let ground = Box::new((cluster, trigger));
+        Some(Self::furnish(ground, client, replicas, tasks, clock).await)
+    }
+
+    /// The same in this process and in its own time. Whoever asks, whoever answers and the leader have ways to the API
+    /// server of their own, drawn from the seed, on which things take their time and go wrong.
+    pub async fn virtually(seed: u64, replicas: usize, way: &Profile) -> Self {
+        let embedded = Embedded::host(seed).await.expect("an embedded cluster");
+        let through =
+            |way: &Profile, which: u64| embedded.client_through(way.clone(), seed ^ (which << 32)).0;
+        let clock = Clock::new(embedded.clock());
+        let clients = (1..=replicas as u64).map(|which| through(way, which)).collect();
+        let replicas = Replicas::start(clients, clock.clone());
+        for (name, kind) in HOOKS {
+            let (replicas, path) = (Arc::clone(&replicas), format!("/budgets/{kind}"));
+            let answer = move |review: Value| -> Carried<'static> {
+                let (replicas, path) = (Arc::clone(&replicas), path.clone());
+                Box::pin(async move { replicas.carry(&path, review).await })
+            };
+            embedded.webhooks().answer(name, Arc::new(answer));
+        }
+        ask(&embedded.client(), 9443, None).await;
+        let asking = Profile { travel: way.travel, ..Profile::default() };
+        let client = through(&asking, 0);
+        Self::furnish(Box::new(embedded), client, replicas, JoinSet::new(), clock).await
+    }
+
+    async fn furnish(
+        ground: Box<dyn Any + Send + Sync>,
+        client: Client,
+        replicas: Arc<Replicas>,
+        mut tasks: JoinSet<()>,
+        clock: Clock,
+    ) -> Self {
+        for kind in [definition::definition(), clone_sets()] {
+            lockstep_testkit::cluster::define(&client, &kind).await.expect("a kind");
+        }
+        let namespace = json!({"metadata": {"name": "budgets"}});
+        let namespace: Namespace = serde_json::from_value(namespace).expect("a namespace");
+        Api::all(client.clone()).create(&PostParams::default(), &namespace).await.expect("a namespace");
+        let leader = Budgets::new(client.clone(), None, Metrics::new(), clock.clone());
+        let herald = Herald::new(client.clone(), None, clock);
         let watching = leader.clone();
         tasks.spawn(async move { watching.run().await });
         tasks.spawn(async move { leader.lead(herald, Arc::new(|| true)).await });
-        let all = (0..replicas).map(|_| std::sync::RwLock::new(Arc::new(Replica::start(&client)))).collect();
-        let replicas = Arc::new(Replicas { all, next: AtomicUsize::new(0), client: client.clone() });
-        let (port, authority, trigger) = serve(&replicas, &mut tasks).await;
-        ask(&client, port, &authority).await;
-        let world = Self { _cluster: cluster, client, namespace, replicas, _trigger: trigger, _tasks: tasks };
+        let world =
+            Self { _ground: ground, client, namespace: "budgets".to_owned(), replicas, _tasks: tasks };
         world.is_asked().await;
-        Some(world)
+        world
     }
 
     /// API servers take a moment to know whom to ask.
@@ -167,6 +135,21 @@ impl World {
         });
         patience.await.expect("the API server asks");
         self.budgets().delete("probe", &DeleteParams::default()).await.expect("deleted");
+    }
+
+    /// Waits until every replica refuses to let a pod go, for the sake of a budget.
+    pub async fn is_known(&self, budget: &str, pod: &str) {
+        let patience = tokio::time::timeout(20 * SOON, async {
+            // They are asked in turns.
+            let mut refused = 0;
+            while refused < 2 * self.replicas.count() {
+                let answer = self.review_eviction(pod).await;
+                let said = answer["status"]["message"].as_str().unwrap_or_default();
+                refused = if said.contains(budget) { refused + 1 } else { 0 };
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        patience.await.expect("every replica refuses");
     }
 
     pub fn pods(&self) -> Api<Pod> {
@@ -244,7 +227,11 @@ impl World {
         let condition = json!({"type": "Ready", "status": if ready { "True" } else { "False" }});
         let patch = json!({"status": {"phase": "Running", "conditions": [condition]}});
         let params = PatchParams::default();
-        self.pods().patch_status(name, &params, &Patch::Strategic(&patch)).await.expect("patched");
+        match self.pods().patch_status(name, &params, &Patch::Strategic(&patch)).await {
+            // Somebody may have taken it meanwhile.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            patched => drop(patched.expect("patched")),
+        }
     }
 
     /// Groups of so many ready pods each, `llm-<group>-<pod>`, of one workload.
@@ -281,12 +268,8 @@ impl World {
 
     async fn review(&self, kind: &str, mut asked: Value) -> Value {
         (asked["uid"], asked["namespace"]) = (json!("r"), json!(self.namespace));
-        let review = json!({"request": asked});
-        let request = Request::post(format!("/budgets/{kind}")).header("content-type", "application/json");
-        let request = request.body(Body::from(review.to_string())).expect("a request");
-        let answer = self.replicas.answer(request).await.into_body();
-        let bytes = axum::body::to_bytes(answer, usize::MAX).await.expect("an answer");
-        serde_json::from_slice::<Value>(&bytes).expect("JSON")["response"].take()
+        let answer = self.replicas.carry(&format!("/budgets/{kind}"), json!({"request": asked})).await;
+        answer.expect("an answer")["response"].take()
     }
 
     /// Deletes a pod: nothing, or how it was refused.
@@ -363,50 +346,4 @@ fn clone_sets() -> Value {
 
 fn container() -> Value {
     json!({"name": "main", "image": "vllm:1"})
-}
-
-async fn serve(replicas: &Arc<Replicas>, tasks: &mut JoinSet<()>) -> (u16, String, Trigger) {
-    let names = vec!["127.0.0.1".to_owned()];
-    let made =
-        issue(Next::Anew, None, &names, &Lifetimes::default(), Timestamp::now()).expect("a certificate");
-    let shown = ServingCertificate::none();
-    shown.install(made.certificate.as_bytes(), made.key.as_bytes()).expect("installed");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    let (trigger, told) = shutdown();
-    let replicas = Arc::clone(replicas);
-    let router = Router::new().fallback(move |request: Request| {
-        let replicas = Arc::clone(&replicas);
-        async move { Ok::<_, Infallible>(replicas.answer(request).await) }
-    });
-    tasks.spawn(async move { serve_tls(listener, router, shown, told).await.expect("served") });
-    (port, made.authorities, trigger)
-}
-
-/// Has the API server ask.
-async fn ask(client: &Client, port: u16, authority: &str) {
-    use base64::Engine;
-    let bundle = base64::engine::general_purpose::STANDARD.encode(authority);
-    let webhook = |name: &str, path: &str, resource: &str, operation: &str| {
-        json!({
-            "name": format!("{name}.budgets.lockstep.dev"), "admissionReviewVersions": ["v1"],
-            "sideEffects": "NoneOnDryRun", "failurePolicy": "Fail", "timeoutSeconds": 10,
-            "clientConfig": {"url": format!("https://127.0.0.1:{port}/budgets/{path}"), "caBundle": bundle},
-            "rules": [{
-                "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource], "operations": [operation],
-            }],
-        })
-    };
-    let validating: ValidatingWebhookConfiguration = serde_json::from_value(json!({
-        "metadata": {"name": "budgets"},
-        "webhooks": [webhook("delete", "delete", "pods", "DELETE"), webhook("update", "update", "pods", "UPDATE")],
-    }))
-    .expect("a configuration");
-    let mutating: MutatingWebhookConfiguration = serde_json::from_value(json!({
-        "metadata": {"name": "budgets"}, "webhooks": [webhook("evict", "evict", "pods/eviction", "CREATE")],
-    }))
-    .expect("a configuration");
-    let params = PostParams::default();
-    Api::all(client.clone()).create(&params, &validating).await.expect("created");
-    Api::all(client.clone()).create(&params, &mutating).await.expect("created");
 }
