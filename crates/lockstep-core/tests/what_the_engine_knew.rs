@@ -129,6 +129,31 @@ fn the_smaller_of_two_sizes_may_be_kept_but_not_less() {
 }
 
 #[test]
+fn whoever_was_overtaken_by_what_puts_a_loss_back_knew_nothing_of_it() {
+    // How long before it arrived the delete was decided upon; the loss was 20 before it, its replacement 10.
+    for (late, expected) in [(0, &[Promise::Floor][..]), (5, &[Promise::Floor]), (30, &[])] {
+        let mut told = Told::standing(&spec(4, "A"));
+        told.wish(100, &spec(4, "B"), false).delete(180, 0, By::World).gone(180, 0);
+        told.create(190, 0, rev("B")).late(late).delete(200, 3, By::Engine);
+        assert_eq!(told.broken(), expected, "late {late}");
+    }
+}
+
+#[test]
+fn what_stands_again_is_counted_once() {
+    for (too_many, expected) in [(false, &[][..]), (true, &[Promise::PauseLength])] {
+        let mut told = Told::standing(&canary("A", None));
+        told.wish(100, &canary("B", None), false);
+        told.delete(110, 3, By::Engine).gone(111, 3).create(112, 3, rev("B")).ready(113, 3, rev("B"));
+        told.delete(200, 3, By::World).gone(200, 3).late(5).create(204, 3, rev("B")).ready(205, 3, rev("B"));
+        if too_many {
+            told.late(0).delete(300, 2, By::Engine).gone(301, 2).create(302, 2, rev("B"));
+        }
+        assert_eq!(told.broken(), expected, "too many: {too_many}");
+    }
+}
+
+#[test]
 fn what_the_world_took_counts_for_as_long_as_nobody_can_have_told() {
     for (late, expected) in [(0, &[Promise::Floor][..]), (85, &[]), (95, &[])] {
         let mut told = Told::standing(&spec(4, "A"));

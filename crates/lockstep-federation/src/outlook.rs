@@ -84,10 +84,10 @@ pub fn news<'a>(
     now: &'a FederatedRolloutStatus,
 ) -> Option<&'a ReasonStatus> {
     let of_course = |it: &ReasonStatus| COURSE.iter().any(|code| it.code == format!("{code:?}"));
-    let now = now.reasons.iter().find(|it| !of_course(it))?;
-    let known = before.reasons.iter().find(|it| !of_course(it));
-    let is_known = known.is_some_and(|it| (&it.code, &it.cluster) == (&now.code, &now.cluster));
-    (!is_known).then_some(now)
+    let is_known = |now: &ReasonStatus| {
+        before.reasons.iter().any(|it| (&it.code, &it.cluster) == (&now.code, &now.cluster))
+    };
+    now.reasons.iter().find(|it| !of_course(it) && !is_known(it))
 }
 
 /// `member2: has not confirmed lease 4 yet`.
@@ -131,6 +131,8 @@ mod tests {
         for (before, now, told) in [
             (&[(Course, Some("a"))][..], &[(Silent, Some("a")), (Course, Some("a"))][..], Some(Silent)),
             (&[(Silent, Some("a"))], &[(Silent, Some("a"))], None),
+            (&[(Silent, Some("a"))], &[(Silent, Some("a")), (Gone, Some("b"))], Some(Gone)),
+            (&[(Silent, Some("a")), (Gone, Some("b"))], &[(Gone, Some("b"))], None),
             (&[], &[(Course, Some("a"))], None),
             (&[], &[(Course, Some("a")), (Gone, Some("b"))], Some(Gone)),
             (&[(Gone, Some("b"))], &[(Course, Some("a")), (Gone, Some("b"))], None),

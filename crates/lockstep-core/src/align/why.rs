@@ -60,9 +60,15 @@ fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: i64) -> Ve
     reasons
 }
 
-/// Pods that should be available and are not, beyond what was granted. New ones that are still to come are none of them.
+/// Pods that should be available and are not, beyond what was granted. New ones that are still to come are none of them,
+/// as many as there may be on their way.
 fn lost_by(m: &Member) -> i64 {
-    let coming = m.updated - m.updated_available;
+    let on_their_way = match m.latest.as_ref().map(|lease| lease.stance) {
+        None | Some(Stance::Rest) => m.replicas,
+        Some(Stance::Open | Stance::Held | Stance::Untouched) => m.max_unavailable + m.max_surge,
+        Some(Stance::Free) => 0,
+    };
+    let coming = (m.updated - m.updated_available).min(on_their_way);
     (m.replicas - m.available - m.max_unavailable.max(coming)).max(0)
 }
 

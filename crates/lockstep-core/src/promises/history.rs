@@ -127,7 +127,7 @@ impl History {
     /// What was lost stands again, so the engine knows of the loss; unless it did this upon a view from before, and
     /// only the request was overtaken by the one that put it back.
     fn knows_replaced(&self, of: &Subject, t: u64) -> bool {
-        let overtaken = |x: &Instance| x.ready_since.is_none() && x.created + self.late > t;
+        let overtaken = |x: &Instance| x.ready_since.is_none() && x.created < t && x.created + self.late > t;
         self.instances.get(of).is_some_and(|x| !overtaken(x))
     }
 
@@ -137,11 +137,11 @@ impl History {
         let eligible = self.limits(role, group).1..role.replicas;
         let stands =
             |x: &Instance| !x.leaving || (lenient && x.lost_at.is_some_and(|lost| lost + self.lag() >= t));
-        let standing = self
-            .of(group, &role.name)
-            .filter(|(i, x)| eligible.contains(i) && x.revision == target && stands(x));
-        let gone = self.lately_gone(group, role, t, |x| x.revision == target);
-        number(standing.count() + if lenient { gone.filter(|i| eligible.contains(i)).count() } else { 0 })
+        let standing = self.of(group, &role.name).filter(|(_, x)| x.revision == target && stands(x));
+        let gone = self.lately_gone(group, role, t, |x| x.revision == target).filter(|_| lenient);
+        // What stands again and may still be seen as it was is one.
+        let updated: BTreeSet<u32> = standing.map(|(i, _)| i).chain(gone).collect();
+        number(updated.into_iter().filter(|i| eligible.contains(i)).count())
     }
 
     /// Remembers how many instances of a role were at the target at best. Returns the best until now.

@@ -142,11 +142,18 @@ impl Installed {
         }
     }
 
-    /// Waits until a replica leads and has seen everything.
+    /// Waits until a replica leads and has seen everything, and API servers are told whom to trust.
     pub async fn until_leading(&self, replica: &Replica) {
         until("it leads", async || {
             replica.get("/metrics").await.contains("\nlockstep_leader 1")
                 && replica.get("/readyz").await.ends_with("ok\n")
+        })
+        .await;
+        let mutating: Api<MutatingWebhookConfiguration> = Api::all(self.cluster.client());
+        until("evictions may be asked about", async || {
+            let guards = mutating.get_opt("lockstep-budgets").await.expect("read");
+            let mut hooks = guards.into_iter().flat_map(|guards| guards.webhooks.unwrap_or_default());
+            hooks.all(|hook| hook.client_config.ca_bundle.is_some())
         })
         .await;
     }

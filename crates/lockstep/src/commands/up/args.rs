@@ -37,7 +37,7 @@ pub struct UpArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub nodes: u32,
     /// Start a host and so many clusters instead of one, and a Deployment that is spread over them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=9), conflicts_with_all = ["files", "no_demo", "no_operator", "port", "data", "kubeconfig", "context"])]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=9), conflicts_with_all = ["files", "no_demo", "no_operator", "port", "data", "gpus", "kubeconfig", "context", "namespace"])]
     pub clusters: Option<u32>,
     /// How many GPUs (nvidia.com/gpu) each node has.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1024))]

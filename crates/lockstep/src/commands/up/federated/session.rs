@@ -32,6 +32,10 @@ pub struct Session {
     help: bool,
     /// A rollout is to be begun once everything stands.
     roll: bool,
+    /// It is being begun.
+    rolling: bool,
+    /// It could not be begun.
+    refused: bool,
     until: Option<Until>,
     /// The generation that was written last.
     written: Option<i64>,
@@ -51,6 +55,8 @@ impl Session {
             waiting: (String::new(), started, false),
             help: false,
             roll,
+            rolling: false,
+            refused: false,
             until,
             written: None,
         }
@@ -90,6 +96,7 @@ impl Session {
         let kind = if said.tone == Tone::Good { Kind::Deed } else { Kind::Refusal };
         self.journal.tell(kind, said.tone, said.text.clone(), now);
         self.written = self.written.max(generation);
+        self.refused |= std::mem::take(&mut self.rolling) && generation.is_none();
         self.said = Some((said, now));
     }
 
@@ -102,13 +109,18 @@ impl Session {
     pub fn rolls(&mut self) -> bool {
         let due = self.roll && self.ended() == Some(Exit::Fine);
         self.roll &= !due;
+        self.rolling |= due;
         due
     }
 
     /// How it ends, if it ends now.
     pub fn end(&self) -> Option<Exit> {
+        let until = self.until?;
+        if self.refused {
+            return Some(Exit::Stalled);
+        }
         let ended = self.ended()?;
-        match self.until? {
+        match until {
             // What fails before it is rolled never is.
             _ if self.roll && ended == Exit::Fine => None,
             Until::Complete => Some(ended),
