@@ -33,6 +33,9 @@ use tokio::task::JoinSet;
 pub use self::door::door;
 pub use self::kinds::{cluster_kind, definitions};
 
+/// The controllers that would take a template for a workload of the host.
+pub const NOT_ON_THE_HOST: [&str; 2] = ["deployment-controller", "replicaset-controller"];
+
 /// Who writes, as managed fields call it.
 const MANAGER: &str = "lockstep-spread";
 

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options, TokioClock};
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Cluster as Sandbox, Setup, Webhooks};
+use lockstep_spread::NOT_ON_THE_HOST;
 use tokio::time::Instant;
 
 use crate::cluster::{ClusterError, define};
@@ -19,9 +20,6 @@ use crate::scenario::Ground;
 
 /// So many changes are kept: all of any run.
 const CHANGES: usize = 10_000_000;
-
-/// The controllers that would take a template for a workload of the host.
-const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
 
 /// A cluster in this process.
 pub struct Embedded {
@@ -58,7 +56,7 @@ impl Embedded {
 
     /// Starts one without nodes that only keeps objects, for whoever spreads them: its Deployments make no pods.
     pub async fn host(seed: u64) -> Result<Self, ClusterError> {
-        let made = Self::bare(seed, &WORKLOADS);
+        let made = Self::bare(seed, &NOT_ON_THE_HOST);
         for definition in lockstep_api::federation::definition::all() {
             define(&made.client, &definition).await?;
         }

@@ -134,7 +134,10 @@ impl Reviewer {
     /// there a moment ago. What they say holds for that very state of it: another may be covered by others. A promise that
     /// nobody takes up ends by itself.
     async fn reply_early(&self, kind: Kind, asked: &Asked, seen: Arc<SeenPod>) -> Reply {
-        let is_seen = |found: &Result<Subject, String>| matches!(found, Ok(Subject::Pod(pod)) if (&pod.uid, pod.version) == (&seen.uid, seen.version));
+        let is_seen = |found: &Result<Subject, String>| match found {
+            Ok(Subject::Pod(pod)) => (&pod.uid, pod.version) == (&seen.uid, seen.version),
+            _ => false,
+        };
         let early = async { Some(self.answer(kind, asked, Arc::clone(&seen)).await) };
         let found = self.subject(kind, asked);
         let (mut early, mut found) = (pin!(early), pin!(found));

@@ -1,10 +1,11 @@
 //! What stands in a budget's status, whoever writes it: the ledger, the figures, and what a person should know.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time as MetaTime};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockstep_api::budget::{PodUnavailableBudget, PodUnavailableBudgetStatus};
 use lockstep_core::budget::{Account, Budget, Condition as Said};
 
 use crate::clock::Clock;
+use crate::report::conditions::condition;
 
 /// A budget as it is to stand. All of it: what whoever makes a promise left out, the leader would have to write again.
 pub fn put_down(
@@ -27,25 +28,12 @@ fn conditions(
     generation: i64,
     clock: &Clock,
 ) -> Vec<Condition> {
-    let mut all = vec![("Ready", "Counted", "True", summary(account))];
-    for said in account.conditions() {
-        let (kind, message) = words(said);
-        all.push((kind, kind, "True", message));
-    }
-    let since = |kind: &str, value: &str| {
-        let before = status.conditions.iter().find(|one| one.type_ == kind && one.status == value);
-        before.map_or_else(|| MetaTime(clock.now()), |one| one.last_transition_time.clone())
+    let said = account.conditions().iter().map(words).map(|(kind, message)| (kind, kind, message));
+    let all = std::iter::once(("Ready", "Counted", summary(account))).chain(said);
+    let condition = |(kind, reason, message): (&'static str, &str, String)| {
+        condition((kind, true, reason.to_owned(), message), &status.conditions, generation, clock.time())
     };
-    all.into_iter()
-        .map(|(kind, reason, value, message)| Condition {
-            type_: kind.to_owned(),
-            status: value.to_owned(),
-            reason: reason.to_owned(),
-            message,
-            last_transition_time: since(kind, value),
-            observed_generation: Some(generation),
-        })
-        .collect()
+    all.map(condition).collect()
 }
 
 fn summary(account: &Account) -> String {

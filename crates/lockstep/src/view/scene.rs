@@ -184,3 +184,13 @@ pub struct Said {
     /// It was some time ago, and may take less room.
     pub is_old: bool,
 }
+
+/// After so long what was said takes less room.
+const SAID_LONG_AGO: Millis = Millis::seconds(20);
+
+impl Said {
+    /// The same, so long after it was said.
+    pub fn after(self, passed: Millis) -> Self {
+        Self { is_old: passed > SAID_LONG_AGO, ..self }
+    }
+}

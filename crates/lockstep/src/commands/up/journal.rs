@@ -11,7 +11,7 @@ use lockstep_operator::report::{Note, notes};
 use super::world::World;
 use crate::input::live_set::LiveSet;
 use crate::show::{pod_state, progress, words};
-use crate::view::scene::Tone;
+use crate::view::scene::{EventScene, Tone};
 
 /// So much is remembered.
 const MOST: usize = 500;
@@ -83,6 +83,17 @@ impl Journal {
         if self.entries.len() > MOST {
             self.entries.pop_front();
         }
+    }
+
+    /// What is worth showing beside the picture, by the time since the beginning.
+    pub fn events(&self, started: Time) -> Vec<EventScene> {
+        let shown = self.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
+        let event = |entry: &Entry| EventScene {
+            at: entry.at.since(started),
+            tone: entry.tone,
+            text: entry.text.clone(),
+        };
+        shown.map(event).collect()
     }
 
     /// What was written down from a number on.

@@ -19,7 +19,6 @@ mod terminal;
 mod world;
 
 use std::fs::File;
-use std::future::Future;
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::sync::Mutex;
@@ -167,7 +166,7 @@ impl Theatre<'_> {
     async fn play(&self, face: &mut impl Face, session: &mut Session) -> Result<Exit> {
         let mut changes = watch_all(&self.running.client, self.running.scope.as_deref());
         let mut deeds = FuturesUnordered::new();
-        let (stop, limit, failed) = (stopped(), self.over(), self.operator_failed());
+        let (stop, limit, failed) = (stopped(), over(self.limit), self.operator_failed());
         tokio::pin!(stop, limit, failed);
         let mut fresh = true;
         loop {
@@ -196,16 +195,6 @@ impl Theatre<'_> {
                 && let Some(stage) = session.stage(now())
             {
                 deeds.push(perform(deed, stage));
-            }
-        }
-    }
-
-    fn over(&self) -> impl Future<Output = ()> {
-        let limit = self.limit;
-        async move {
-            match limit {
-                Some(limit) => sleep(Duration::from_millis(limit.0)).await,
-                None => std::future::pending().await,
             }
         }
     }
@@ -290,4 +279,12 @@ fn log(file: &Path) -> Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube_client=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(open)).init();
     Ok(())
+}
+
+/// Comes back when the time is over that somebody gave.
+async fn over(limit: Option<Millis>) {
+    match limit {
+        Some(limit) => sleep(Duration::from_millis(limit.0)).await,
+        None => std::future::pending().await,
+    }
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use lockstep_api::label;
-use lockstep_core::time::{Millis, Time};
+use lockstep_core::time::Time;
 
 use super::cluster::NodeSwitch;
 use super::compose;
@@ -23,10 +23,7 @@ use crate::commands::live::home::Home;
 use crate::commands::live::status::refuse_to_watch;
 use crate::exit::Exit;
 use crate::input::live_set::LiveSet;
-use crate::view::scene::{EventScene, Said, Scene, Tone};
-
-/// After so long what was said takes less room.
-const SAID_LONG_AGO: Millis = Millis::seconds(20);
+use crate::view::scene::{Said, Scene, Tone};
 
 /// One run of the program.
 pub struct Session {
@@ -208,24 +205,14 @@ impl Shown for Session {
 
     fn scene(&self, now: Time) -> Scene {
         let set = self.chosen_set();
-        let events = self.journal.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
         Scene {
             elapsed: now.since(self.started),
             sets: self.world.sets().into_iter().map(|set| set.name).collect(),
             chosen: self.chosen,
             nodes: compose::node_scenes(set.as_ref(), &self.world, &self.lost()),
             set: set.map(|set| compose::set_scene(&set, &self.world, now)),
-            events: events
-                .map(|entry| EventScene {
-                    at: entry.at.since(self.started),
-                    tone: entry.tone,
-                    text: entry.text.clone(),
-                })
-                .collect(),
-            said: self
-                .said
-                .clone()
-                .map(|said| Said { is_old: now.since(self.said_at) > SAID_LONG_AGO, ..said }),
+            events: self.journal.events(self.started),
+            said: self.said.clone().map(|said| said.after(now.since(self.said_at))),
             access: self.access.clone(),
             help: self.help,
         }

@@ -80,7 +80,8 @@ impl Spread {
     }
 }
 
-fn rollouts(client: &Client, namespace: &str) -> Api<DynamicObject> {
+/// Where the rollouts of a namespace are.
+pub fn rollouts(client: &Client, namespace: &str) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "FederatedRollout");
     Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }
@@ -95,7 +96,8 @@ fn kind(of: &ResourceRef) -> Result<&'static Interpretation> {
     known.with_context(|| format!("{} {} is not among the kinds that are built in", of.api_version, of.kind))
 }
 
-fn read(object: DynamicObject) -> Result<FederatedRollout> {
+/// Reads one.
+pub fn read(object: DynamicObject) -> Result<FederatedRollout> {
     let read = serde_json::to_value(object).and_then(serde_json::from_value);
     read.context("the FederatedRollout cannot be read")
 }

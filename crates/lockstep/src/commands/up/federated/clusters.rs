@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::ApiResource;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt};
-use lockstep_api::federation::{FederatedRollout, definition};
+use lockstep_api::federation::definition;
 use lockstep_federation::interpret::Kinds;
 use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 use lockstep_operator::clock::Clock;
@@ -16,20 +17,18 @@ use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK};
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Carried, Changes, Cluster, Listening, Setup, Webhooks};
-use lockstep_spread::{Lateness, Member, Spread, cluster_kind, definitions, door};
+use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::demo::{NAME, NAMESPACE};
 use super::scene::{MemberSight, PodSight, Sight};
+use crate::commands::live::spread::{read, rollouts};
 use crate::commands::up::embedded::{ClusterClock, Kubeconfigs};
 use crate::commands::up::{SERVED, demo::apply, serve};
 use crate::input::live_set::now;
 use crate::install::federation::Federation;
-
-/// The controllers that would take a template for a workload of the host.
-const WORKLOADS: [&str; 2] = ["deployment-controller", "replicaset-controller"];
 
 /// A cluster that others are spread to.
 struct Place {
@@ -57,7 +56,7 @@ impl Clusters {
     /// Starts a host and so many members, with nodes of their own.
     pub async fn start(count: u32, nodes: u32) -> Result<Self> {
         let webhooks = Arc::new(Webhooks::default());
-        let without = WORKLOADS.map(str::to_owned).to_vec();
+        let without = NOT_ON_THE_HOST.map(str::to_owned).to_vec();
         let host =
             Cluster::start(Setup { caller: Arc::<Webhooks>::clone(&webhooks), without, ..Setup::now() });
         let client = Client::new(host.service(), "default");
@@ -128,7 +127,7 @@ impl Clusters {
 
     /// Where the resource template stands.
     pub fn templates(&self) -> Api<DynamicObject> {
-        self.of("apps/v1", "Deployment")
+        Api::namespaced_with(self.client.clone(), NAMESPACE, &ApiResource::erase::<Deployment>(&()))
     }
 
     /// The resource template as it stands.
@@ -136,19 +135,10 @@ impl Clusters {
         Ok(self.templates().get(NAME).await?)
     }
 
-    /// The objects of a kind where the demo is.
-    fn of(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        Api::namespaced_with(self.client.clone(), NAMESPACE, &kind)
-    }
-
     /// What stands everywhere now.
     pub async fn look(&self, cut: bool) -> Result<Sight> {
-        let rollout = self.of("lockstep.dev/v1alpha1", "FederatedRollout");
-        let rollout = rollout.get_opt(&format!("{NAME}-deployment")).await?;
-        let rollout = rollout.map(serde_json::to_value).transpose()?;
-        let rollout: Option<FederatedRollout> = rollout.map(serde_json::from_value).transpose()?;
+        let rollout = rollouts(&self.client, NAMESPACE).get_opt(&format!("{NAME}-deployment")).await?;
+        let rollout = rollout.map(read).transpose()?;
         let template = serde_json::to_value(self.template().await?)?;
         let mut members = Vec::new();
         for (i, place) in self.places.iter().enumerate() {

@@ -12,18 +12,17 @@ use std::time::Duration;
 use anyhow::Result;
 use futures::FutureExt;
 use futures::future::select_all;
-use lockstep_core::time::Millis;
 use tokio::time::sleep;
 
 use self::clusters::Clusters;
 use self::deeds::Doings;
 use self::session::Session;
-use super::Press;
 use super::args::UpArgs;
 use super::deeds::Deed;
 use super::face::Face;
 use super::plain::Plain;
 use super::terminal::Terminal;
+use super::{Press, over};
 use crate::commands::operator::stopped;
 use crate::exit::Exit;
 use crate::input::live_set::now;
@@ -97,12 +96,5 @@ async fn play(
             stopped = &mut stop => return stopped.map(|()| Exit::Fine),
             () = &mut limit => return Ok(if args.until.is_some() { Exit::TimedOut } else { Exit::Fine }),
         }
-    }
-}
-
-async fn over(limit: Option<Millis>) {
-    match limit {
-        Some(limit) => sleep(Duration::from_millis(limit.0)).await,
-        None => std::future::pending().await,
     }
 }

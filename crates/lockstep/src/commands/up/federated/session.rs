@@ -8,13 +8,23 @@ use crate::commands::up::args::Until;
 use crate::commands::up::face::Shown;
 use crate::commands::up::journal::{Journal, Kind};
 use crate::exit::Exit;
-use crate::view::scene::{EventScene, Said, Scene, Tone};
-
-/// After so long what was said takes less room.
-const SAID_LONG_AGO: Millis = Millis::seconds(20);
+use crate::view::scene::{Said, Scene, Tone};
 
 /// What is waited for no longer is not worth a line.
 const WAITED: Millis = Millis::seconds(2);
+
+/// The rollout that the command line asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// There is none, or it was begun.
+    Nothing,
+    /// It is to be begun once everything stands.
+    Waits,
+    /// It is being begun.
+    Begins,
+    /// It could not be begun.
+    Refused,
+}
 
 /// One run of the program.
 pub struct Session {
@@ -30,12 +40,7 @@ pub struct Session {
     /// What is waited for, since when, and whether that was told.
     waiting: (String, Time, bool),
     help: bool,
-    /// A rollout is to be begun once everything stands.
-    roll: bool,
-    /// It is being begun.
-    rolling: bool,
-    /// It could not be begun.
-    refused: bool,
+    asked: Asked,
     until: Option<Until>,
     /// The generation that was written last.
     written: Option<i64>,
@@ -54,9 +59,7 @@ impl Session {
             lines: Vec::new(),
             waiting: (String::new(), started, false),
             help: false,
-            roll,
-            rolling: false,
-            refused: false,
+            asked: if roll { Asked::Waits } else { Asked::Nothing },
             until,
             written: None,
         }
@@ -96,7 +99,9 @@ impl Session {
         let kind = if said.tone == Tone::Good { Kind::Deed } else { Kind::Refusal };
         self.journal.tell(kind, said.tone, said.text.clone(), now);
         self.written = self.written.max(generation);
-        self.refused |= std::mem::take(&mut self.rolling) && generation.is_none();
+        if self.asked == Asked::Begins {
+            self.asked = if generation.is_some() { Asked::Nothing } else { Asked::Refused };
+        }
         self.said = Some((said, now));
     }
 
@@ -107,22 +112,23 @@ impl Session {
 
     /// Whether to roll now. It says so once.
     pub fn rolls(&mut self) -> bool {
-        let due = self.roll && self.ended() == Some(Exit::Fine);
-        self.roll &= !due;
-        self.rolling |= due;
+        let due = self.asked == Asked::Waits && self.ended() == Some(Exit::Fine);
+        if due {
+            self.asked = Asked::Begins;
+        }
         due
     }
 
     /// How it ends, if it ends now.
     pub fn end(&self) -> Option<Exit> {
         let until = self.until?;
-        if self.refused {
+        if self.asked == Asked::Refused {
             return Some(Exit::Stalled);
         }
         let ended = self.ended()?;
         match until {
             // What fails before it is rolled never is.
-            _ if self.roll && ended == Exit::Fine => None,
+            _ if self.asked == Asked::Waits && ended == Exit::Fine => None,
             Until::Complete => Some(ended),
             Until::Ended => Some(Exit::Fine),
         }
@@ -149,18 +155,11 @@ impl Shown for Session {
     }
 
     fn scene(&self, now: Time) -> Scene {
-        let events = self.journal.from(0).filter(|entry| matches!(entry.kind, Kind::Note | Kind::Deed));
-        let event = |entry: &crate::commands::up::journal::Entry| EventScene {
-            at: entry.at.since(self.started),
-            tone: entry.tone,
-            text: entry.text.clone(),
-        };
-        let said = self.said.clone().map(|(said, at)| Said { is_old: now.since(at) > SAID_LONG_AGO, ..said });
         Scene {
             elapsed: now.since(self.started),
             set: self.sight.as_ref().map(Sight::scene),
-            events: events.map(event).collect(),
-            said,
+            events: self.journal.events(self.started),
+            said: self.said.clone().map(|(said, at)| said.after(now.since(at))),
             access: self.access.clone(),
             help: self.help,
             ..Scene::default()
