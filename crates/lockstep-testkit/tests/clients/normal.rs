@@ -53,7 +53,10 @@ fn line(line: &str) -> String {
 fn only_what_differs_by_nature_is_replaced() {
     let cases = [
         ("web-6b7f8c9d5f-x2k4z   1/1     Running   0          12s", "web-HASH-RANDOM  1/1  Running  0  AGE"),
-        ("NewReplicaSet:  web-5c48d79 (2/2 replicas created)", "NewReplicaSet:  web-HASH (2/2 replicas created)"),
+        (
+            "NewReplicaSet:  web-5c48d79 (2/2 replicas created)",
+            "NewReplicaSet:  web-HASH (2/2 replicas created)",
+        ),
         ("    uid: 0d4e3a52-7d43-4b43-9f2a-0a4f4b0a7f11", "    uid: UID"),
         ("Node:  node-0/172.22.18.232", "Node:  node-0/IP"),
         (
