@@ -2,6 +2,8 @@
 
 mod write;
 
+pub use self::write::Written;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -129,22 +131,32 @@ impl Clerk {
         Ok(keys.into_iter().collect())
     }
 
-    /// Answers a removal. What is admitted stands in every budget before this returns.
-    pub async fn remove(&self, removal: &Removal<'_>) -> Answer {
+    /// Answers a removal. What is admitted stands in every budget before this returns; it is shown, for whoever finds
+    /// that nobody will take it up.
+    pub async fn remove(&self, removal: &Removal<'_>) -> (Answer, Written) {
         let began = Instant::now();
-        let keys = match self.covering(removal.pods).await {
-            Ok(keys) if keys.is_empty() => return Answer::NotCovered,
-            Ok(keys) => keys,
-            Err(Trouble::Unknown(why)) => return Answer::Unknown(why),
-            Err(Trouble::Conflict(_) | Trouble::Gone(_)) => return Answer::NotCovered,
+        let mut written = Written::default();
+        let answer = match self.covering(removal.pods).await {
+            Ok(keys) if keys.is_empty() => Answer::NotCovered,
+            Ok(keys) => {
+                let settling = self.settle(removal, keys, began, &mut written);
+                tokio::time::timeout(PATIENCE, settling).await.unwrap_or_else(|_| {
+                    Answer::Unknown("too many removals are asked for at once; try again".to_owned())
+                })
+            }
+            Err(Trouble::Unknown(why)) => Answer::Unknown(why),
+            Err(Trouble::Conflict(_) | Trouble::Gone(_)) => Answer::NotCovered,
         };
-        match tokio::time::timeout(PATIENCE, self.settle(removal, keys, began)).await {
-            Ok(answer) => answer,
-            Err(_) => Answer::Unknown("too many removals are asked for at once; try again".to_owned()),
-        }
+        (answer, written)
     }
 
-    async fn settle(&self, removal: &Removal<'_>, mut keys: Vec<Key>, began: Instant) -> Answer {
+    async fn settle(
+        &self,
+        removal: &Removal<'_>,
+        mut keys: Vec<Key>,
+        began: Instant,
+        written: &mut Written,
+    ) -> Answer {
         let turns: Vec<Arc<Turn>> = keys.iter().map(|key| self.turn(key)).collect();
         let mut locks = Vec::with_capacity(turns.len());
         // Always in the same order, lest two wait for each other.
@@ -170,7 +182,10 @@ impl Clerk {
                 }
                 Ok(Ruling::Admitted(_)) if removal.dry_run => return Answer::Admitted,
                 Ok(Ruling::Admitted(decided)) => match self.write_all(removal, decided).await {
-                    Ok(()) => return Answer::Admitted,
+                    Ok(all) => {
+                        *written = all;
+                        return Answer::Admitted;
+                    }
                     Err(Trouble::Conflict(key)) => self.read(&key).await,
                     Err(other) => Err(other),
                 },

@@ -176,6 +176,6 @@ impl Budgets {
             pods.iter().filter_map(|(name, uid)| book.pod(namespace, name).filter(|pod| pod.uid == *uid));
         let known: Vec<_> = known.filter(|pod| pod.active && !pod.terminating).collect();
         let removal = Removal { pods: &known, operation: Operation::Delete, by, dry_run: false, whole: true };
-        self.clerk.remove(&removal).await
+        self.clerk.remove(&removal).await.0
     }
 }

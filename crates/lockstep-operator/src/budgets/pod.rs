@@ -42,6 +42,15 @@ impl SeenPod {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
 
+    /// Whether it is the same pod, and every budget would say the same of it.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let state = |pod: &Self| (pod.ready, pod.terminating, pod.active, pod.opted_out);
+        self.uid == other.uid
+            && state(self) == state(other)
+            && self.labels() == other.labels()
+            && self.metadata.owner_references == other.metadata.owner_references
+    }
+
     /// Its labels.
     pub fn labels(&self) -> &BTreeMap<String, String> {
         static NONE: BTreeMap<String, String> = BTreeMap::new();

@@ -1,6 +1,5 @@
 //! Reviews of deletions, evictions and updates of pods: from the request to the answer.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -9,7 +8,7 @@ use lockstep_core::budget::{Operation, Shortage, ShortageCause};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::clerk::{Answer, Clerk, Removal};
+use super::clerk::{Answer, Clerk, Removal, Written};
 use super::pod::SeenPod;
 use crate::metrics::{BudgetVerdict, Metrics};
 
@@ -84,6 +83,22 @@ enum Reply {
     },
 }
 
+/// What the budgets said, and what stands in them for it.
+struct Said {
+    reply: Reply,
+    verdict: Option<BudgetVerdict>,
+    /// The budget that refused.
+    by: Option<String>,
+    written: Written,
+}
+
+impl From<Reply> for Said {
+    /// No budget was asked.
+    fn from(reply: Reply) -> Self {
+        Self { reply, verdict: None, by: None, written: Written::default() }
+    }
+}
+
 /// Answers reviews about pods.
 #[derive(Clone)]
 pub struct Reviewer {
@@ -105,20 +120,26 @@ impl Reviewer {
         let began = std::time::Instant::now();
         // Until budgets have been listed nobody knows whether there are any.
         self.clerk.book().filled().await;
-        let reply = match self.last_seen(kind, &asked) {
+        let said = match self.last_seen(kind, &asked) {
             Some(seen) => self.reply_early(kind, &asked, seen).await,
             None => self.reply(kind, &asked, self.subject(kind, &asked).await).await,
         };
+        if let Some(verdict) = said.verdict {
+            self.metrics.budget_decision(verdict);
+        }
+        if let Some(budget) = &said.by {
+            self.metrics.budget_refused(budget);
+        }
         self.metrics.budget_decision_took(began.elapsed());
-        Ok(reply.into_review(&asked))
+        Ok(said.reply.into_review(&asked))
     }
 
-    async fn reply(&self, kind: Kind, asked: &Asked, subject: Result<Subject, String>) -> Reply {
+    async fn reply(&self, kind: Kind, asked: &Asked, subject: Result<Subject, String>) -> Said {
         match subject {
             Ok(Subject::Pod(pod)) => self.answer(kind, asked, Arc::new(*pod)).await,
-            Ok(Subject::Unbudgeted) => Reply::Allowed,
-            Ok(Subject::Nobody) => nobody(&asked.name),
-            Err(why) => unknown(&why),
+            Ok(Subject::Unbudgeted) => Reply::Allowed.into(),
+            Ok(Subject::Nobody) => nobody(&asked.name).into(),
+            Err(why) => unknown(&why).into(),
         }
     }
 
@@ -131,27 +152,18 @@ impl Reviewer {
     }
 
     /// An eviction does not show its pod, so that is read, but the budgets are asked meanwhile about the one that was
-    /// there a moment ago. What they say holds for that very state of it: another may be covered by others. A promise that
-    /// nobody takes up ends by itself.
-    async fn reply_early(&self, kind: Kind, asked: &Asked, seen: Arc<SeenPod>) -> Reply {
-        let is_seen = |found: &Result<Subject, String>| match found {
-            Ok(Subject::Pod(pod)) => (&pod.uid, pod.version) == (&seen.uid, seen.version),
-            _ => false,
-        };
-        let early = async { Some(self.answer(kind, asked, Arc::clone(&seen)).await) };
-        let found = self.subject(kind, asked);
-        let (mut early, mut found) = (pin!(early), pin!(found));
-        let (early, found) = tokio::select! {
-            early = &mut early => (early, found.await),
-            found = &mut found => {
-                // Nobody waits for an answer about another.
-                let early = if is_seen(&found) { early.await } else { None };
-                (early, found)
+    /// there a moment ago. What they say holds for a pod in that very state: another may be covered by others.
+    async fn reply_early(&self, kind: Kind, asked: &Asked, seen: Arc<SeenPod>) -> Said {
+        // Both come to their end: half an answer might keep the budget's turn from all others, or leave a promise that
+        // nobody knows of.
+        let early = self.answer(kind, asked, Arc::clone(&seen));
+        let (early, found) = tokio::join!(early, self.subject(kind, asked));
+        match found {
+            Ok(Subject::Pod(pod)) if pod.is_alike(&seen) => early,
+            found => {
+                self.clerk.take_back(early.written).await;
+                self.reply(kind, asked, found).await
             }
-        };
-        match early.filter(|_| is_seen(&found)) {
-            Some(early) => early,
-            None => self.reply(kind, asked, found).await,
         }
     }
 
@@ -176,15 +188,15 @@ impl Reviewer {
         }
     }
 
-    async fn answer(&self, kind: Kind, asked: &Asked, pod: Arc<SeenPod>) -> Reply {
+    async fn answer(&self, kind: Kind, asked: &Asked, pod: Arc<SeenPod>) -> Said {
         let uid = pod.uid.to_string();
         let wanted = asked.object.pointer("/deleteOptions/preconditions/uid").and_then(Value::as_str);
         if let Some(wanted) = wanted.filter(|wanted| kind == Kind::Evict && *wanted != uid) {
             let message = format!("the UID in the precondition ({wanted}) is not that of the pod ({uid})");
-            return Reply::Refused { code: 409, reason: "Conflict", message, retry_after: 0 };
+            return Reply::Refused { code: 409, reason: "Conflict", message, retry_after: 0 }.into();
         }
         if !pod.active || pod.terminating {
-            return Reply::allowed(kind, uid);
+            return Reply::allowed(kind, uid).into();
         }
         let dry = asked.dry_run == Some(true) || is_dry(&asked.object);
         let removal = Removal {
@@ -194,21 +206,16 @@ impl Reviewer {
             dry_run: dry,
             whole: false,
         };
-        let answer = self.clerk.remove(&removal).await;
-        self.metrics.budget_decision(match &answer {
-            Answer::NotCovered => BudgetVerdict::NotCovered,
-            Answer::Admitted => BudgetVerdict::Admitted,
-            Answer::Refused(_) => BudgetVerdict::Refused,
-            Answer::Unknown(_) => BudgetVerdict::Unknown,
-        });
-        match answer {
-            Answer::NotCovered | Answer::Admitted => Reply::allowed(kind, uid),
+        let (answer, written) = self.clerk.remove(&removal).await;
+        let (verdict, reply, by) = match answer {
+            Answer::NotCovered => (BudgetVerdict::NotCovered, Reply::allowed(kind, uid), None),
+            Answer::Admitted => (BudgetVerdict::Admitted, Reply::allowed(kind, uid), None),
             Answer::Refused(shortage) => {
-                self.metrics.budget_refused(&shortage.budget);
-                refused(&shortage)
+                (BudgetVerdict::Refused, refused(&shortage), Some(shortage.budget.clone()))
             }
-            Answer::Unknown(why) => unknown(&why),
-        }
+            Answer::Unknown(why) => (BudgetVerdict::Unknown, unknown(&why), None),
+        };
+        Said { reply, verdict: Some(verdict), by, written }
     }
 }
 

@@ -180,6 +180,7 @@ impl Sources {
         watches.spawn(Arc::clone(&self).watch());
         loop {
             tokio::select! {
+                biased;
                 Some(resource) = kinds_met.recv() => {
                     watches.spawn(Arc::clone(&self).watch_owners(resource));
                 }
@@ -203,6 +204,7 @@ impl Sources {
         let mut pods = versioned(self.api::<SeenPod>(), None).boxed();
         loop {
             tokio::select! {
+                biased;
                 Some(seen) = budgets.next() => self.take_budget(seen),
                 Some(seen) = pods.next() => self.take_pod(seen),
             }

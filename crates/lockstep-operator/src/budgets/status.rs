@@ -17,7 +17,7 @@ pub fn put_down(
     let mut object = object.clone();
     object.raise(budget, account.figures())?;
     let status = object.status.get_or_insert_default();
-    status.conditions = conditions(account, status, budget.generation, clock);
+    status.conditions = conditions(account, status, budget.observed_generation, clock);
     Ok(object)
 }
 

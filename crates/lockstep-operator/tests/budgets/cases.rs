@@ -230,9 +230,17 @@ async fn a_promise_is_one_write(world: &World) {
     world.groups(3, 1).await;
     world.budget("b", by_group(json!({"maxUnavailable": 2}), 1)).await;
     world.settled("b", |status| status.current_available == 3).await;
-    tokio::time::sleep(SEVERAL_TURNS).await;
     let version = async || world.budgets().get("b").await.expect("the budget").metadata.resource_version;
-    let before = version().await;
+    let at_rest = async || {
+        let before = version().await;
+        tokio::time::sleep(SEVERAL_TURNS).await;
+        (version().await == before).then_some(before)
+    };
+    let before = loop {
+        if let Some(version) = at_rest().await {
+            break version;
+        }
+    };
     assert_eq!(world.review_deletion("llm-0-0").await["allowed"], true);
     let after = version().await;
     assert_ne!(before, after, "nothing was promised");

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used)]
 
 mod cases;
+mod lagging;
 mod race;
 mod replicas;
 mod world;

@@ -49,9 +49,14 @@ impl Tally {
         assert!(self.admitted.load(Ordering::Relaxed) > 0, "nobody was let through: {self:?}");
         assert!(self.refused.load(Ordering::Relaxed) > 0, "nobody was refused: {self:?}");
         assert!(trouble.kills || self.failed.load(Ordering::Relaxed) == 0, "{self:?}");
-        let counts = [&self.admitted, &self.refused, &self.gone].map(|count| count.load(Ordering::Relaxed));
-        let answered: u32 = counts.iter().sum();
-        assert!(self.late.load(Ordering::Relaxed) <= answered / 10, "too many were not answered: {self:?}");
+    }
+
+    /// What is wrong with it where everybody may be lied to and cut off.
+    fn is_idle(&self) -> Option<&'static str> {
+        let none = |count: &AtomicU32| count.load(Ordering::Relaxed) == 0;
+        [(&self.admitted, "nobody was let through"), (&self.refused, "nobody was refused")]
+            .into_iter()
+            .find_map(|(count, idle)| none(count).then_some(idle))
     }
 }
 
@@ -168,11 +173,11 @@ fn virtual_with_every_trouble() {
         });
         raced.fetch_add(u32::from(tally.is_some()), Ordering::Relaxed);
         println!("seed {seed}, {trouble:?}: {tally:?}");
-        None
+        tally.and_then(|tally| Some(format!("seed {seed}: {}: {tally:?}", tally.is_idle()?)))
     });
     assert!(wrong.is_empty(), "{wrong:?}");
     let raced = u64::from(raced.into_inner());
-    assert!(raced * 4 >= count * 3, "only {raced} of {count} came to race");
+    assert!(one.is_some() || raced * 4 >= count * 3, "only {raced} of {count} came to race");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! Writing promises down: into every budget, or into none.
+//! Writing promises down: into every budget, or into none; and taking them back.
 
 use kube::api::PostParams;
 use lockstep_core::budget::{Budget, View, Write, account};
@@ -8,14 +8,18 @@ use super::{Clerk, Decided, Removal, TRIES, Trouble};
 use crate::budgets::book::{Key, Known};
 use crate::budgets::status::put_down;
 
+/// What one removal has in writing, budget by budget.
+#[derive(Debug, Default)]
+pub struct Written(Vec<(Key, Write)>);
+
 impl Clerk {
     /// Writes what was decided into every budget, or into none.
     pub(super) async fn write_all(
         &self,
         removal: &Removal<'_>,
         decided: Vec<Decided>,
-    ) -> Result<(), Trouble> {
-        let mut written: Vec<(Key, Write)> = Vec::new();
+    ) -> Result<Written, Trouble> {
+        let mut written = Written::default();
         for Decided { known, view, account, mut write } in decided {
             if removal.whole {
                 // Our own deletes rely on it, each of them: none of them has to say so again.
@@ -27,14 +31,19 @@ impl Clerk {
             let mut budget = known.budget.clone().unwrap_or_default();
             budget.state.record(&account, &write);
             if let Err(trouble) = self.store(&known, &budget, &view).await {
-                for (key, write) in written {
-                    self.give_back(&key, &write).await;
-                }
+                self.take_back(written).await;
                 return Err(trouble);
             }
-            written.push((known.key.clone(), write));
+            written.0.push((known.key.clone(), write));
         }
-        Ok(())
+        Ok(written)
+    }
+
+    /// Takes promises back that nobody will take up.
+    pub async fn take_back(&self, written: Written) {
+        for (key, write) in written.0 {
+            self.give_back(&key, &write).await;
+        }
     }
 
     /// Writes a budget's status, if it still stands as it was read.
@@ -59,7 +68,7 @@ impl Clerk {
         }
     }
 
-    /// Takes promises back that another budget made useless. One that cannot be taken back lapses.
+    /// Takes the promises of one budget back. One that cannot be taken back lapses.
     async fn give_back(&self, key: &Key, write: &Write) {
         for _ in 0..TRIES {
             if self.read(key).await.is_err() {
