@@ -78,16 +78,16 @@ fn of(status: &FederatedRolloutStatus, code: Code) -> impl Iterator<Item = &Reas
 /// What every rollout comes by with every step: nobody has to be told of it.
 const COURSE: [Code; 2] = [Code::WaitingForPods, Code::WaitingForBudget];
 
-/// What holds a rollout now and did not before, and is worth an event.
+/// All that holds a rollout now and did not before, and is worth an event.
 pub fn news<'a>(
-    before: &FederatedRolloutStatus,
+    before: &'a FederatedRolloutStatus,
     now: &'a FederatedRolloutStatus,
-) -> Option<&'a ReasonStatus> {
+) -> impl Iterator<Item = &'a ReasonStatus> {
     let of_course = |it: &ReasonStatus| COURSE.iter().any(|code| it.code == format!("{code:?}"));
     let is_known = |now: &ReasonStatus| {
         before.reasons.iter().any(|it| (&it.code, &it.cluster) == (&now.code, &now.cluster))
     };
-    now.reasons.iter().find(|it| !of_course(it) && !is_known(it))
+    now.reasons.iter().filter(move |it| !of_course(it) && !is_known(it))
 }
 
 /// `member2: has not confirmed lease 4 yet`.
@@ -129,20 +129,22 @@ mod tests {
         use Code::WaitingForAcknowledgement as Silent;
         use Code::{ClusterUnreachable as Gone, PodsLost as Lost, WaitingForPods as Course};
         for (before, now, told) in [
-            (&[(Course, Some("a"))][..], &[(Silent, Some("a")), (Course, Some("a"))][..], Some(Silent)),
-            (&[(Silent, Some("a"))], &[(Silent, Some("a"))], None),
-            (&[(Silent, Some("a"))], &[(Silent, Some("a")), (Gone, Some("b"))], Some(Gone)),
-            (&[(Silent, Some("a")), (Gone, Some("b"))], &[(Gone, Some("b"))], None),
-            (&[], &[(Course, Some("a"))], None),
-            (&[], &[(Course, Some("a")), (Gone, Some("b"))], Some(Gone)),
-            (&[(Gone, Some("b"))], &[(Course, Some("a")), (Gone, Some("b"))], None),
-            (&[(Gone, Some("b"))], &[(Gone, Some("c"))], Some(Gone)),
-            (&[(Gone, Some("b"))], &[(Lost, None), (Gone, Some("b"))], Some(Lost)),
-            (&[(Lost, None)], &[], None),
+            (&[(Course, Some("a"))][..], &[(Silent, Some("a")), (Course, Some("a"))][..], &[Silent][..]),
+            (&[(Silent, Some("a"))], &[(Silent, Some("a"))], &[]),
+            (&[(Silent, Some("a"))], &[(Silent, Some("a")), (Gone, Some("b"))], &[Gone]),
+            (&[(Silent, Some("a")), (Gone, Some("b"))], &[(Gone, Some("b"))], &[]),
+            (&[], &[(Course, Some("a"))], &[]),
+            (&[], &[(Course, Some("a")), (Gone, Some("b"))], &[Gone]),
+            (&[], &[(Gone, Some("a")), (Gone, Some("b")), (Lost, None)], &[Gone, Gone, Lost]),
+            (&[(Gone, Some("b"))], &[(Course, Some("a")), (Gone, Some("b"))], &[]),
+            (&[(Gone, Some("b"))], &[(Gone, Some("c"))], &[Gone]),
+            (&[(Gone, Some("b"))], &[(Lost, None), (Gone, Some("b"))], &[Lost]),
+            (&[(Lost, None)], &[], &[]),
         ] {
             let (before, now) = (status("Rolling", &[], before), status("Rolling", &[], now));
-            let news = news(&before, &now).map(|it| it.code.clone());
-            assert_eq!(news, told.map(|code| format!("{code:?}")), "{before:?} {now:?}");
+            let news: Vec<String> = news(&before, &now).map(|it| it.code.clone()).collect();
+            let told: Vec<String> = told.iter().map(|code| format!("{code:?}")).collect();
+            assert_eq!(news, told, "{before:?} {now:?}");
         }
     }
 

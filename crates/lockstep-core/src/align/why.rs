@@ -159,13 +159,16 @@ fn about_waiting(
 fn about_budget(wish: &Wish, m: &Member, written: Option<&Lease>, members: &[Member]) -> Option<Reason> {
     let closed = written.is_none_or(|l| matches!(l.stance, Stance::Held | Stance::Untouched | Stance::Rest));
     let may_begin = m.heard && m.reach == Reach::Reachable && !wish.held.contains_key(&m.cluster);
-    let is_left = m.updated_available < m.target.min(m.lease_replicas);
+    let is_left = m.updated_available < m.target.min(m.lease_replicas) && m.total > m.updated;
     if !closed || !is_left || !may_begin || wish.strategy.paused.unwrap_or(false) {
         return None;
     }
     let uses = |it: &&Member| it.cluster != m.cluster && it.used_unavailable + it.used_surge > 0;
     let users: Vec<&str> = members.iter().filter(uses).take(5).map(|it| it.cluster.as_str()).collect();
-    let users = if users.is_empty() { "other clusters".to_owned() } else { users.join(", ") };
+    if users.is_empty() {
+        return None;
+    }
+    let users = users.join(", ");
     let message = format!("may not roll yet: what may be unavailable or surged is in use in {users}");
     Some(Reason::about(Code::WaitingForBudget, &m.cluster, message))
 }

@@ -87,7 +87,13 @@ async fn keep<K: Configuration>(
                         tracing::warn!(%error, configuration = name, "cannot write the authorities");
                         sleep(BREATH).await;
                     }
-                    present = api.get_opt(name).await.unwrap_or(present);
+                    match api.get_opt(name).await {
+                        Ok(read) => present = read,
+                        Err(error) => {
+                            tracing::debug!(%error, configuration = name, "cannot read it again");
+                            sleep(BREATH).await;
+                        }
+                    }
                     continue;
                 }
             }

@@ -31,7 +31,8 @@ use crate::report::{Herald, Note, conditions};
 const AT_ONCE: usize = 16;
 /// The pause after something failed.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The pause after somebody else was faster: members report all the time, and every report is a write to a Work.
+/// The first pause after somebody else was faster: members report all the time, and every report is a write to a Work.
+/// Whoever is outdone again and again waits longer: the watch may be far behind.
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Aligns bindings.
@@ -51,6 +52,8 @@ impl Aligner {
     pub async fn run(self: Arc<Self>) {
         let mut busy: BTreeSet<Key> = BTreeSet::new();
         let mut waiting: BTreeSet<Key> = BTreeSet::new();
+        // How often in a row somebody else was faster.
+        let mut outdone: BTreeMap<Key, u32> = BTreeMap::new();
         let mut running = JoinSet::new();
         loop {
             while running.len() < AT_ONCE
@@ -59,41 +62,47 @@ impl Aligner {
                 waiting.remove(&key);
                 busy.insert(key.clone());
                 let aligner = Arc::clone(&self);
+                let so_often = outdone.remove(&key).unwrap_or_default();
                 running.spawn(async move {
-                    aligner.attend(&key).await;
-                    key
+                    let so_often = aligner.attend(&key, so_often).await;
+                    (key, so_often)
                 });
             }
             tokio::select! {
-                dirty = self.book.dirty() => waiting.extend(dirty),
+                biased;
                 Some(done) = running.join_next() => match done {
-                    Ok(key) => {
+                    Ok((key, so_often)) => {
                         busy.remove(&key);
+                        outdone.insert(key, so_often);
+                        outdone.retain(|_, so_often| *so_often > 0);
                     }
                     Err(error) => {
                         tracing::error!(%error, "an alignment broke down");
                         busy.clear();
                     }
                 },
+                dirty = self.book.dirty() => waiting.extend(dirty),
             }
         }
     }
 
-    /// Aligns a binding, and sees to it that it is tried again where that failed.
-    async fn attend(&self, key: &Key) {
+    /// Aligns a binding, and sees to it that it is tried again where that failed. Somebody else was faster so often
+    /// before; how often it is now.
+    async fn attend(&self, key: &Key, outdone: u32) -> u32 {
         if !(self.sure)() {
-            return;
+            return 0;
         }
-        let Err(error) = self.align(key).await else { return };
-        let pause = if error.is_conflict() {
+        let Err(error) = self.align(key).await else { return 0 };
+        let (pause, outdone) = if error.is_conflict() {
             tracing::debug!(%error, ?key, "somebody else was faster");
-            BREATH
+            (PAUSE.min(BREATH * 2_u32.pow(outdone.min(5))), outdone + 1)
         } else {
             tracing::warn!(%error, namespace = key.namespace, name = key.name, "cannot be aligned");
-            PAUSE
+            (PAUSE, 0)
         };
         tokio::time::sleep(pause).await;
         self.book.stir(key);
+        outdone
     }
 
     async fn align(&self, key: &Key) -> Result<(), FederationError> {
@@ -228,8 +237,10 @@ impl Aligner {
         });
         let object = serde_json::from_value(object).map_err(FederationError::unreadable("a rollout"))?;
         let made = self.rollouts(&key.namespace).create(&PostParams::default(), &object).await;
-        let made = made.map_err(FederationError::refused("make a FederatedRollout"))?;
-        read(made)
+        let made = read(made.map_err(FederationError::refused("make a FederatedRollout"))?)?;
+        // Whoever tries again must not make it again before the watch shows it.
+        self.book.put_rollout(key.clone(), Some(made.clone()));
+        Ok(made)
     }
 
     /// What is known of every cluster. Of a Deployment that rolls more is asked than Karmada tells.
@@ -373,15 +384,19 @@ impl Aligner {
 
     /// Says on the resource template what changed.
     async fn tell(&self, template: &Value, before: &FederatedRolloutStatus, now: &FederatedRolloutStatus) {
-        let note = if now.phase != before.phase && now.phase == "Complete" {
+        let mut notes: Vec<Note> = outlook::news(before, now)
+            .map(|news| {
+                let message = outlook::sentence(news);
+                Note { reason: "FederatedRolloutWaiting".to_owned(), message, warning: false }
+            })
+            .collect();
+        if now.phase != before.phase && now.phase == "Complete" {
             let message = format!("all of {} have arrived", now.clusters);
-            Note { reason: "FederatedRolloutComplete".to_owned(), message, warning: false }
-        } else if let Some(news) = outlook::news(before, now) {
-            let message = outlook::sentence(news);
-            Note { reason: "FederatedRolloutWaiting".to_owned(), message, warning: false }
-        } else {
+            notes.push(Note { reason: "FederatedRolloutComplete".to_owned(), message, warning: false });
+        }
+        if notes.is_empty() {
             return;
-        };
+        }
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let metadata = &template["metadata"];
         let about = ObjectReference {
@@ -392,8 +407,10 @@ impl Aligner {
             uid: text(&metadata["uid"]),
             ..ObjectReference::default()
         };
-        if let Err(error) = self.herald.tell(&about, &note).await {
-            tracing::debug!(%error, "an event cannot be sent");
+        for note in &notes {
+            if let Err(error) = self.herald.tell(&about, note).await {
+                tracing::debug!(%error, "an event cannot be sent");
+            }
         }
     }
 }
