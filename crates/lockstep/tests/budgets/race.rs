@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, Error, ResourceExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, Error, ResourceExt};
 use lockstep_api::budget::PodUnavailableBudget;
 use lockstep_core::simulate::rng::Rng;
 use lockstep_testkit::groups::{Groups, Judge};
 use lockstep_testkit::{Cluster, Component};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -143,12 +145,13 @@ impl Yard {
         })
     }
 
-    async fn budget(&self) -> Api<PodUnavailableBudget> {
+    /// So many groups may be unavailable.
+    async fn budget(&self, most: u32) -> Api<PodUnavailableBudget> {
         let budgets: Api<PodUnavailableBudget> = Api::namespaced(self.client.clone(), &self.namespace);
         let object = json!({
             "apiVersion": "policy.kruise.io/v1alpha1", "kind": "PodUnavailableBudget", "metadata": {"name": "guard"},
             "spec": {
-                "selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": MOST,
+                "selector": {"matchLabels": {"app": "llm"}}, "maxUnavailable": most,
                 "podGroupPolicy": {"groupLabelKey": "group", "minReadyReplicas": SIZE},
             },
         });
@@ -173,6 +176,37 @@ async fn attack(client: Client, namespace: String, tally: Arc<Tally>, seed: u64,
         false => pods.delete(&name, &DeleteParams::default()).await.map(drop),
     };
     tally.count(evicts, answer);
+}
+
+/// Waits until a replica refuses to let a pod go for the sake of the budget: it holds from when everybody has heard of
+/// it.
+async fn until_known(yard: &Yard, replica: &Replica) {
+    let guards: Api<MutatingWebhookConfiguration> = Api::all(yard.client.clone());
+    let guards = guards.get("lockstep-budgets").await.expect("a configuration").webhooks.unwrap_or_default();
+    let ca = serde_json::to_value(&guards[0].client_config.ca_bundle).expect("an authority");
+    // Each replica by itself, under the name that all their certificates have.
+    let cluster = json!({
+        "server": format!("https://127.0.0.1:{}", replica.webhook), "certificate-authority-data": ca,
+        "tls-server-name": "lockstep-webhook.lockstep-system.svc",
+    });
+    let file: Kubeconfig = serde_json::from_value(json!({
+        "clusters": [{"name": "it", "cluster": cluster}], "contexts": [{"name": "it", "context": {"cluster": "it"}}],
+        "current-context": "it",
+    }))
+    .expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.expect("a way in");
+    let asking = Client::try_from(config).expect("a client");
+    let eviction = json!({"metadata": {"name": "llm-0-0", "namespace": yard.namespace}});
+    let review = json!({"request": {
+        "uid": "r", "name": "llm-0-0", "namespace": yard.namespace, "dryRun": true, "object": eviction,
+    }});
+    until("a replica has heard of the budget", async || {
+        let request = http::Request::post("/budgets/evict").header("content-type", "application/json");
+        let request = request.body(review.to_string().into_bytes()).expect("a request");
+        let answer = asking.request::<Value>(request).await.unwrap_or_default();
+        answer["response"]["status"]["message"].as_str().is_some_and(|said| said.contains("/guard:"))
+    })
+    .await;
 }
 
 /// How many reviews a replica has answered, by its own account.
@@ -203,7 +237,11 @@ async fn a_thousand_at_once_through_three_processes() {
     let namespace = installed.cluster.new_namespace("race").await.expect("a namespace");
     let yard = Yard::lay_out(installed.cluster.client(), namespace.clone()).await;
     let chronicle = Chronicle::begin(&yard.client, &namespace, &mut tasks);
-    let budgets = yard.budget().await;
+    yard.budget(0).await;
+    for replica in &replicas {
+        until_known(&yard, replica).await;
+    }
+    let budgets = yard.budget(MOST).await;
     let mut clients = Vec::new();
     for i in 0..CLIENTS {
         let access = installed.cluster.access().expect("a way in");

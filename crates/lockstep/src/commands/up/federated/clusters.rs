@@ -19,6 +19,7 @@ use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Carried, Changes, Cluster, Listening, Setup, Webhooks};
 use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -50,6 +51,8 @@ pub struct Clusters {
     _listening: Vec<Listening>,
     _spread: Spread,
     _tasks: JoinSet<()>,
+    /// Ends with the task that aligns.
+    aligning: watch::Receiver<()>,
 }
 
 impl Clusters {
@@ -77,21 +80,33 @@ impl Clusters {
         let clock = Clock::new(move || told.now());
         let mut tasks = JoinSet::new();
         let sure = Arc::new(|| true);
-        tasks.spawn(federation::run(Setting {
+        let setting = Setting {
             client: beside,
             instance: Some("lockstep-up".to_owned()),
             sure,
             clock,
             metrics: Metrics::default(),
             kinds: Kinds::default(),
-        }));
+        };
+        let (runs, aligning) = watch::channel(());
+        tasks.spawn(async move {
+            let _runs = runs;
+            federation::run(setting).await;
+        });
         let setting =
             lockstep_spread::Setting { host: client.clone(), members, lateness: Lateness::default() };
         let spread = Spread::start(setting);
         for place in &places {
             joined(&client, &place.name).await?;
         }
-        Ok(Self { client, host, places, kubeconfigs, _listening: listening, _spread: spread, _tasks: tasks })
+        let (_listening, _spread, _tasks) = (listening, spread, tasks);
+        Ok(Self { client, host, places, kubeconfigs, _listening, _spread, _tasks, aligning })
+    }
+
+    /// Waits until nobody aligns any more, which only a fault of ours can bring about.
+    pub async fn broken(&self) {
+        let mut aligning = self.aligning.clone();
+        while aligning.changed().await.is_ok() {}
     }
 
     /// How to reach the clusters from another terminal.

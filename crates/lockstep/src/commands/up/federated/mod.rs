@@ -9,7 +9,7 @@ mod session;
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use futures::FutureExt;
 use futures::future::select_all;
 use tokio::time::sleep;
@@ -93,6 +93,7 @@ async fn play(
                 Press::Quit => return Ok(Exit::Fine),
             },
             () = sleep(again) => fresh = false,
+            () = clusters.broken() => bail!("what rolls workloads over the clusters has broken down"),
             stopped = &mut stop => return stopped.map(|()| Exit::Fine),
             () = &mut limit => return Ok(if args.until.is_some() { Exit::TimedOut } else { Exit::Fine }),
         }

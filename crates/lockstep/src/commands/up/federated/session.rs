@@ -12,6 +12,8 @@ use crate::view::scene::{Said, Scene, Tone};
 
 /// What is waited for no longer is not worth a line.
 const WAITED: Millis = Millis::seconds(2);
+/// A cluster that does not answer for a moment may only be busy.
+const STALLED: Millis = Millis::seconds(10);
 
 /// The rollout that the command line asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,9 @@ pub struct Session {
     until: Option<Until>,
     /// The generation that was written last.
     written: Option<i64>,
+    /// Since when only a person could mend it.
+    stalled: Option<Time>,
+    now: Time,
 }
 
 impl Session {
@@ -62,6 +67,8 @@ impl Session {
             asked: if roll { Asked::Waits } else { Asked::Nothing },
             until,
             written: None,
+            stalled: None,
+            now: started,
         }
     }
 
@@ -69,7 +76,8 @@ impl Session {
     pub fn see(&mut self, sight: Sight) {
         let now = sight.at;
         let phase = sight.phase();
-        let is_told = phase == UNSEEN || self.sight.as_ref().map(Sight::phase) == Some(phase);
+        let what = |sight: &Sight| (sight.phase().to_owned(), sight.image().to_owned());
+        let is_told = phase == UNSEEN || self.sight.as_ref().map(what) == Some(what(&sight));
         if !is_told {
             let tone = if phase == "Complete" { Tone::Good } else { Tone::Plain };
             let text = format!("{NAME}: {} with {}", phase.to_lowercase(), sight.image());
@@ -82,11 +90,14 @@ impl Session {
         if self.waiting.0 != sight.waiting_for() {
             self.waiting = (sight.waiting_for().to_owned(), now, false);
         }
+        let stalls = sight.ended() == Some(Exit::Stalled);
+        self.stalled = stalls.then(|| self.stalled.unwrap_or(now));
         (self.lines, self.sight) = (lines, Some(sight));
     }
 
     /// Time has passed: what is still waited for is told.
     pub fn wait(&mut self, now: Time) {
+        self.now = now;
         let (waiting, since, told) = &mut self.waiting;
         if !waiting.is_empty() && now.since(*since) >= WAITED && !std::mem::replace(told, true) {
             self.journal.tell(Kind::Note, Tone::Plain, format!("{NAME} waits: {waiting}"), now);
@@ -137,7 +148,8 @@ impl Session {
     /// How the template that was written last ended, if it did.
     fn ended(&self) -> Option<Exit> {
         let sight = self.sight.as_ref().filter(|it| it.generation() >= self.written)?;
-        sight.ended()
+        let lasts = self.stalled.is_some_and(|since| self.now.since(since) >= STALLED);
+        sight.ended().filter(|ended| *ended != Exit::Stalled || lasts)
     }
 }
 
