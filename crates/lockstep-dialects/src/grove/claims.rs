@@ -16,8 +16,11 @@ use super::sharing::{Scope, Sharing};
 use crate::findings::Findings;
 use crate::world::World;
 
-/// Names that lead nowhere, and claims without effect.
-pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
+/// More claims than that are not made.
+const MOST: u64 = 10_000;
+
+/// Names that lead nowhere, claims without effect, and too many of them.
+pub(super) fn check(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
     let template = &form.spec.template;
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for (i, claim) in template.resource_claim_templates.iter().enumerate() {
@@ -33,6 +36,11 @@ pub(super) fn check(form: &Form<'_>, found: &mut Findings<'_>) {
         for clique in &part.cliques {
             listed(form, &clique.template.resource_sharing, &clique.at, found);
         }
+    }
+    let count = count(&all(form, world));
+    if count > MOST {
+        let message = format!("would make {count} claims; up to {MOST} are accepted");
+        found.error("spec.template.resourceClaimTemplates", message);
     }
 }
 
@@ -145,22 +153,36 @@ fn use_in_containers(pod_spec: &mut Value, name: &str) {
     }
 }
 
-/// The claims themselves: one for each place of a pod that has a name of its own for it, surge included.
-pub(super) fn objects(form: &Form<'_>, world: &World) -> Vec<Value> {
-    let mut all: BTreeMap<String, &Value> = BTreeMap::new();
-    all.extend(of_set(form).map(|(name, _, template)| (name, template)));
-    for part in &form.parts {
+/// Every claim that differs from pod to pod, with the places it is made for, surge included.
+fn all<'a>(form: &'a Form<'a>, world: &World) -> Vec<(Claim<'a>, Places<'a>)> {
+    let of_part = |part: &'a Part<'a>| {
         let wished = wished(form, part, world);
         let none = IntOrPercent::Int(0);
         let extra = Limits::resolve(none, part.limits.surge.unwrap_or(none), wished).surge;
-        for clique in part.members() {
-            for claim in of_clique(form, part, clique) {
-                let places = Places { form, part, clique, instances: wished.saturating_add(extra) };
-                all.extend(places.names(&claim.object).into_iter().map(|name| (name, claim.template)));
-            }
+        let instances = wished.saturating_add(extra);
+        part.members().flat_map(move |clique| {
+            let claims = of_clique(form, part, clique).into_iter();
+            claims.map(move |claim| (claim, Places { form, part, clique, instances }))
+        })
+    };
+    form.parts.iter().flat_map(of_part).collect()
+}
+
+fn count(all: &[(Claim<'_>, Places<'_>)]) -> u64 {
+    all.iter().map(|(claim, places)| places.count(&claim.object)).fold(0, u64::saturating_add)
+}
+
+/// The claims themselves: one for each place of a pod that has a name of its own for it.
+pub(super) fn objects(form: &Form<'_>, world: &World) -> Vec<Value> {
+    let mut named: BTreeMap<String, &Value> = BTreeMap::new();
+    named.extend(of_set(form).map(|(name, _, template)| (name, template)));
+    let all = all(form, world);
+    if count(&all) <= MOST {
+        for (claim, places) in &all {
+            named.extend(places.names(&claim.object).into_iter().map(|name| (name, claim.template)));
         }
     }
-    all.into_iter().map(|(name, template)| object(form, &name, template)).collect()
+    named.into_iter().map(|(name, template)| object(form, &name, template)).collect()
 }
 
 /// The places of a clique's pods.
@@ -172,15 +194,25 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
+    /// How many groups, instances and pods the template tells apart.
+    fn ranges(&self, template: &str) -> [u32; 3] {
+        let pods = if self.part.group.is_some() { self.clique.replicas.value.max(1) } else { 1 };
+        let groups = self.form.spec.replicas.saturating_add(surge(self.form));
+        [("{group}", groups), ("{instance}", self.instances), ("{pod}", pods)]
+            .map(|(placeholder, count)| if template.contains(placeholder) { count } else { count.min(1) })
+    }
+
+    fn count(&self, template: &str) -> u64 {
+        self.ranges(template).into_iter().fold(1, |product, count| product.saturating_mul(u64::from(count)))
+    }
+
     /// Every name that a template comes to.
     fn names(&self, template: &str) -> BTreeSet<String> {
-        let pods = if self.part.group.is_some() { self.clique.replicas.value.max(1) } else { 1 };
-        // What the template does not tell apart need not be walked.
-        let up_to = |placeholder: &str, count: u32| if template.contains(placeholder) { count } else { 1 };
+        let [groups, instances, pods] = self.ranges(template);
         let mut names = BTreeSet::new();
-        for group in 0..up_to("{group}", self.form.spec.replicas.saturating_add(surge(self.form))) {
-            for instance in 0..up_to("{instance}", self.instances) {
-                for pod in 0..up_to("{pod}", pods) {
+        for group in 0..groups {
+            for instance in 0..instances {
+                for pod in 0..pods {
                     names.insert(expand(template, &self.values(group, instance, pod)));
                 }
             }
