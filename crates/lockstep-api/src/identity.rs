@@ -55,6 +55,10 @@ pub struct Identity {
     /// Environment variables put into every container.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// ResourceClaims that the pod uses, by the name that its containers call them by in `resources.claims`. They must
+    /// exist; nobody makes them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resource_claims: BTreeMap<String, String>,
     /// Labels and annotations of a pod's own template win over these. Default false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub template_wins: bool,
@@ -80,6 +84,7 @@ impl Identity {
             labels: joined(&self.labels, &narrower.labels),
             annotations: joined(&self.annotations, &narrower.annotations),
             env: joined(&self.env, &narrower.env),
+            resource_claims: joined(&self.resource_claims, &narrower.resource_claims),
             template_wins: self.template_wins || narrower.template_wins,
         }
     }

@@ -211,6 +211,7 @@ impl Role {
                 name: self.name.clone(),
                 count: 1,
                 min_available: None,
+                starts_after: Vec::new(),
                 template: template.clone(),
                 identity: None,
             }],
@@ -347,6 +348,11 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MOST))]
     pub min_available: Option<u32>,
+    /// Members of the instance that must have their `minAvailable` ready before pods of this one start in it. Not part
+    /// of a revision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LONGEST_LIST), inner(length(max = LONGEST_NAME)))]
+    pub starts_after: Vec<String>,
     /// An ordinary pod template.
     #[schemars(schema_with = "shapes::pod_template")]
     pub template: Value,

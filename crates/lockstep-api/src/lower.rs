@@ -106,6 +106,7 @@ fn lower_role(set: &LockstepSet, role: &Role, starts_after: Vec<RoleName>) -> mo
         min_available: role.min_available,
         min_ready: seconds(role.min_ready_seconds),
         starts_after,
+        member_order: role.members.iter().filter_map(member_order).collect(),
         strategy: role_strategy(role),
         restart: model::Restart {
             kind: match role.restart_type() {
@@ -119,6 +120,12 @@ fn lower_role(set: &LockstepSet, role: &Role, starts_after: Vec<RoleName>) -> mo
         },
         members: role.parts().into_iter().map(member).collect(),
     }
+}
+
+/// Which members one starts after, if any.
+fn member_order(member: &crate::lockstep_set::Member) -> Option<(MemberName, Vec<MemberName>)> {
+    let named: Vec<MemberName> = member.starts_after.iter().map(|name| MemberName::new(name)).collect();
+    (!named.is_empty()).then(|| (MemberName::new(&member.name), named))
 }
 
 fn member(member: crate::lockstep_set::Member) -> model::Member {

@@ -38,6 +38,9 @@ fn templates(identity: &Identity) -> Value {
         "annotations": identity.annotations,
         "env": identity.env,
     });
+    if !identity.resource_claims.is_empty() {
+        templates["resourceClaims"] = json!(identity.resource_claims);
+    }
     if identity.template_wins {
         templates["templateWins"] = json!(true);
     }

@@ -90,6 +90,7 @@ fn what_is_not_given_has_its_default() {
             min_available: None,
             min_ready: Millis(0),
             starts_after: Vec::new(),
+            member_order: Default::default(),
             strategy: model::RoleStrategy::default(),
             restart: model::Restart {
                 kind: RestartKind::None,

@@ -42,7 +42,7 @@ pub enum Reason {
     OnDelete,
     /// A role grows no faster than the others.
     ScalingHeld,
-    /// A role waits for another to start.
+    /// A role waits for another to start, or a member of an instance for another of it.
     StartOrder,
     /// A gang waits for the base of its group.
     GangNotScheduled,

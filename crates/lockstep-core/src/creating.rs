@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use crate::blocked::Reason;
 use crate::draft::Draft;
-use crate::gang::GangName;
 use crate::group::{Fixed, Mode};
-use crate::model::{Role, StrategyKind};
+use crate::model::{Member, Role, StrategyKind};
+use crate::names::MemberName;
 use crate::observe::{Seen, layout};
 use crate::plan::{Action, Create, CreateWhy, InstanceRef, PodSlot, Ungate};
 use crate::revision::Revision;
 use crate::roll::Assigned;
 use crate::snapshot::{GroupMemory, Instance};
+use crate::stages::Stages;
 use crate::unit::{At, Standing, Unit};
-use crate::{batch, gang, start};
+use crate::{batch, gang, stages, start};
 
 impl Draft<'_> {
     /// A role that came into the spec later has no place in a group that is still at the old revision.
@@ -64,37 +65,43 @@ impl Draft<'_> {
     ) {
         let role = &self.spec.roles[index];
         let members = layout(self.snapshot, role, revisions.0).unwrap_or(&role.members);
-        let slot = |member: &crate::model::Member, k| PodSlot { member: member.name.clone(), index: k };
-        let pods = members.iter().flat_map(|m| (0..m.count).map(move |k| slot(m, k))).collect();
-        let gang = gang::gang_of(self.spec, memory, role, ordinal, false);
-        self.push_create(group, role, ordinal, revisions, pods, gang, why, memory);
+        let nothing = Instance { instance: ordinal, pods: Vec::new() };
+        let pods = missing(&nothing, members);
+        self.push_create(&Making { group, role, instance: &nothing, revisions, members, why, memory }, pods);
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn push_create(
-        &mut self,
-        group: u32,
-        role: &Role,
-        ordinal: u32,
-        (revision, set_revision): (Revision, Revision),
-        pods: Vec<PodSlot>,
-        gang: Option<GangName>,
-        why: CreateWhy,
-        memory: &GroupMemory,
-    ) {
+    /// Creates pods stage by stage: what starts after others of its instance is in a gang of its own, and behind a gate
+    /// until those have started.
+    fn push_create(&mut self, making: &Making<'_>, pods: Vec<PodSlot>) {
+        let Making { group, role, instance, revisions: (revision, set_revision), members, why, memory } =
+            *making;
+        let ordinal = instance.instance;
+        let refill = why == CreateWhy::Refill;
         let gated = self.gate(role, ordinal, memory).is_some();
-        self.actions.push(Action::Create(Create {
-            of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
-            revision,
-            set_revision,
-            incarnation: memory.incarnation,
-            pods,
-            refill: why == CreateWhy::Refill,
-            gated,
-            gang,
-            batches: batch::batches(self.spec, &role.name, ordinal),
-            why,
-        }));
+        let stages = Stages::of(role);
+        for stage in 0..stages.count() {
+            let of_stage = |slot: &&PodSlot| stages.stage(&slot.member) == stage;
+            let pods: Vec<PodSlot> = pods.iter().filter(of_stage).cloned().collect();
+            let waits = |slot: &PodSlot| stages::waits(role, members, &instance.pods, &slot.member).is_some();
+            if pods.is_empty() {
+                continue;
+            }
+            self.actions.push(Action::Create(Create {
+                of: InstanceRef { group, role: role.name.clone(), instance: ordinal },
+                revision,
+                set_revision,
+                incarnation: memory.incarnation,
+                refill,
+                gated: gated || pods.iter().any(waits),
+                gang: match refill {
+                    true => gang::gang_of_refill(self.spec, memory, role, instance, (&stages, stage)),
+                    false => gang::gang_of(self.spec, memory, role, (ordinal, stage), false),
+                },
+                batches: batch::batches(self.spec, &role.name, ordinal),
+                why,
+                pods,
+            }));
+        }
     }
 
     /// What holds an instance back with a gate.
@@ -135,17 +142,8 @@ impl Draft<'_> {
                 }
                 let revisions = (first.revision, first.set_revision);
                 let missing = missing(instance, members);
-                let gang = gang::gang_of_refill(self.spec, memory, role, instance);
-                self.push_create(
-                    group.ordinal,
-                    role,
-                    unit.ordinal,
-                    revisions,
-                    missing,
-                    gang,
-                    CreateWhy::Refill,
-                    memory,
-                );
+                let (group, why) = (group.ordinal, CreateWhy::Refill);
+                self.push_create(&Making { group, role, instance, revisions, members, why, memory }, missing);
             }
         }
     }
@@ -153,26 +151,47 @@ impl Draft<'_> {
     pub(crate) fn lift_gates(&mut self, group: &Seen<'_>, memory: &GroupMemory) {
         for (index, role) in self.spec.roles.iter().enumerate() {
             for instance in &group.roles[index].instances {
-                let gated: Vec<_> =
-                    instance.pods.iter().filter(|pod| pod.gated && !pod.terminating).collect();
-                if gated.is_empty() {
+                if !instance.pods.iter().any(|pod| pod.gated && !pod.terminating) {
                     continue;
                 }
                 match self.gate(role, instance.instance, memory) {
                     Some(reason) => self.block_gate(group, role, instance.instance, reason, memory),
-                    None => {
-                        let of = InstanceRef {
-                            group: group.ordinal,
-                            role: role.name.clone(),
-                            instance: instance.instance,
-                        };
-                        let uids = gated.into_iter().map(|pod| pod.uid.clone()).collect();
-                        self.actions.push(Action::Ungate(Ungate { of, uids }));
-                    }
+                    None => self.lift_in_turn(group.ordinal, role, instance),
                 }
             }
         }
     }
+
+    /// Lifts the gate of pods whose turn inside their instance has come.
+    fn lift_in_turn(&mut self, group: u32, role: &Role, instance: &Instance) {
+        let gated = || instance.pods.iter().filter(|pod| pod.gated && !pod.terminating);
+        let Some(first) = gated().next() else { return };
+        let members = layout(self.snapshot, role, first.revision).unwrap_or(&role.members);
+        let waits = |member: &MemberName| stages::waits(role, members, &instance.pods, member);
+        let uids: Vec<_> =
+            gated().filter(|pod| waits(&pod.member).is_none()).map(|pod| pod.uid.clone()).collect();
+        if !uids.is_empty() {
+            let of = InstanceRef { group, role: role.name.clone(), instance: instance.instance };
+            self.actions.push(Action::Ungate(Ungate { of, uids }));
+        }
+        if let Some((member, other)) = gated().find_map(|pod| Some((&pod.member, waits(&pod.member)?))) {
+            self.block_member(group, role, instance.instance, (member, other));
+        }
+    }
+}
+
+/// Pods that are made for one instance.
+#[derive(Clone, Copy)]
+struct Making<'a> {
+    group: u32,
+    role: &'a Role,
+    /// What stands of it.
+    instance: &'a Instance,
+    /// The role's and the set's.
+    revisions: (Revision, Revision),
+    members: &'a [Member],
+    why: CreateWhy,
+    memory: &'a GroupMemory,
 }
 
 /// Pods of another of the set's revisions are still on their way out of the group.
@@ -181,8 +200,8 @@ pub(crate) fn is_leaving_another(group: &Seen<'_>, set_revision: Revision) -> bo
     pods.any(|pod| pod.terminating && pod.set_revision != set_revision)
 }
 
-fn missing(instance: &Instance, members: &[crate::model::Member]) -> Vec<PodSlot> {
-    let has = |member: &crate::model::Member, k: u32| {
+fn missing(instance: &Instance, members: &[Member]) -> Vec<PodSlot> {
+    let has = |member: &Member, k: u32| {
         instance.pods.iter().any(|pod| pod.index == k && (members.len() == 1 || pod.member == member.name))
     };
     members

@@ -381,6 +381,7 @@ fn leave(unit: &mut Unit) {
     unit.available = false;
     unit.stably_broken = false;
     unit.held = false;
+    unit.staged = false;
     unit.unscheduled = false;
 }
 

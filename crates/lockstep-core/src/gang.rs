@@ -10,6 +10,7 @@ use crate::model::{BatchMode, GangScheduler, Role, Spec};
 use crate::names::{GangKey, RoleName, RuleName};
 use crate::observe::Seen;
 use crate::snapshot::{GroupMemory, Instance, Pod};
+use crate::stages::Stages;
 use crate::unit::Standing;
 use crate::{batch, start};
 
@@ -27,7 +28,8 @@ pub struct Gang {
     pub minimum: u32,
 }
 
-/// Which gang, within its group and incarnation: `base-0`, `batch-<rule>-2`, `instance-<role>-3`.
+/// Which gang, within its group and incarnation: `base-0`, `batch-<rule>-2`, `instance-<role>-3`,
+/// `stage-<role>-3-1`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GangName {
     /// The first instances of every role: what the group needs to be available. Roles that wait for others
@@ -37,6 +39,8 @@ pub enum GangName {
     Batch(RuleName, u32),
     /// One instance of several pods.
     Instance(RoleName, u32),
+    /// The members of one instance that start after others of it, by stage, from 1.
+    Stage(RoleName, u32, u32),
 }
 
 impl fmt::Display for GangName {
@@ -45,6 +49,7 @@ impl fmt::Display for GangName {
             Self::Base(stage) => write!(f, "base-{stage}"),
             Self::Batch(rule, batch) => write!(f, "batch-{rule}-{batch}"),
             Self::Instance(role, instance) => write!(f, "instance-{role}-{instance}"),
+            Self::Stage(role, instance, stage) => write!(f, "stage-{role}-{instance}-{stage}"),
         }
     }
 }
@@ -53,11 +58,6 @@ impl Serialize for GangName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
-}
-
-/// How many pods of an instance must find a place together.
-pub fn minimum_of_instance(role: &Role) -> u32 {
-    role.members.iter().map(|member| member.min_available).fold(0, u32::saturating_add)
 }
 
 /// The placement batch that is a gang of its own.
@@ -78,17 +78,22 @@ fn batched(spec: &Spec, role: &Role) -> u32 {
     batch::rules(spec).map(of_rule).max().unwrap_or(0)
 }
 
-/// The gang pods of an instance are created in. By index, so a surge instance is never in the base.
+/// The gang pods of an instance are created in. By index, so a surge instance is never in the base. What starts after
+/// others of its instance is in a gang of its own: those others must find a place without it.
 pub fn gang_of(
     spec: &Spec,
     memory: &GroupMemory,
     role: &Role,
-    ordinal: u32,
+    (ordinal, stage): (u32, u32),
     refill: bool,
 ) -> Option<GangName> {
     let scheduler = spec.gang.scheduler;
     if scheduler == GangScheduler::None {
         return None;
+    }
+    if stage > 0 {
+        let joins = scheduler == GangScheduler::PodGang || !refill;
+        return joins.then(|| GangName::Stage(role.name.clone(), ordinal, stage));
     }
     let single = role.pods() <= 1;
     let own = || GangName::Instance(role.name.clone(), ordinal);
@@ -113,19 +118,23 @@ pub fn gang_of(
     }
 }
 
-/// The gang of a pod that is refilled into a standing instance: that of the pods it belongs to, whatever
-/// numbers have changed since they were created. Once they have a place, Kubernetes' own names none.
+/// The gang of pods of one stage that are refilled into a standing instance: that of the pods they belong to, whatever
+/// numbers have changed since those were created. Once they have a place, Kubernetes' own names none.
 pub fn gang_of_refill(
     spec: &Spec,
     memory: &GroupMemory,
     role: &Role,
     instance: &Instance,
+    (stages, stage): (&Stages<'_>, u32),
 ) -> Option<GangName> {
     if spec.gang.scheduler == GangScheduler::None {
         return None;
     }
-    let own = gang_of(spec, memory, role, instance.instance, true);
-    let standing = || instance.pods.iter().filter(|pod| !pod.terminating);
+    let standing =
+        || instance.pods.iter().filter(|pod| !pod.terminating && stages.stage(&pod.member) == stage);
+    // A later stage of which nothing stands comes as a whole.
+    let refill = stage == 0 || standing().next().is_some();
+    let own = gang_of(spec, memory, role, (instance.instance, stage), refill);
     let named = standing().find_map(|pod| parse(pod.gang.as_ref()?, role, instance.instance));
     let placed = standing().any(|pod| pod.bound.is_some());
     named.filter(|_| own.is_some() || !placed).or(own)
@@ -140,7 +149,10 @@ pub fn parse(key: &GangKey, role: &Role, instance: u32) -> Option<GangName> {
     if let Some((rule, batch)) = text.strip_prefix("batch-").and_then(|rest| rest.rsplit_once('-')) {
         return batch.parse().ok().map(|batch| GangName::Batch(RuleName::new(rule), batch));
     }
-    let own = GangName::Instance(role.name.clone(), instance);
+    let own = match text.strip_prefix("stage-").and_then(|rest| rest.rsplit_once('-')) {
+        Some((_, stage)) => GangName::Stage(role.name.clone(), instance, stage.parse().ok()?),
+        None => GangName::Instance(role.name.clone(), instance),
+    };
     (own.to_string() == text).then_some(own)
 }
 
@@ -168,15 +180,20 @@ fn is_bound(spec: &Spec, seen: &Seen<'_>) -> bool {
         (batched(spec, role)..role.needed()).all(|ordinal| {
             seen.units.binary_search_by_key(&ordinal, |unit| unit.ordinal).is_ok_and(|i| {
                 let unit = seen.units[i];
-                unit.standing == Standing::Present && !unit.unscheduled && !seen.notes[i].incomplete
+                unit.standing == Standing::Present
+                    && !unit.unscheduled
+                    && !unit.staged
+                    && !seen.notes[i].incomplete
             })
         })
     })
 }
 
-/// A pod that was created in the base is no witness, though its role may have shrunk since.
+/// A pod that was created in the base is no witness, though its role may have shrunk since; nor is one that started
+/// after it.
 fn is_of_base(pod: &Pod) -> bool {
-    pod.gang.as_ref().is_some_and(|gang| gang.as_str().starts_with("base-"))
+    let of_base = |gang: &GangKey| ["base-", "stage-"].iter().any(|it| gang.as_str().starts_with(it));
+    pod.gang.as_ref().is_some_and(of_base)
 }
 
 fn scaled_runs(spec: &Spec, seen: &Seen<'_>) -> bool {

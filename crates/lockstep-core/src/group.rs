@@ -228,6 +228,7 @@ impl Level<'_> {
             available: available && stands,
             stably_broken: !available && stands && self.now.since(since) >= STABLY,
             held: stands && !available && group.strangers.is_empty() && standing().all(|unit| unit.held),
+            staged: !available && standing().any(|unit| unit.staged),
             unscheduled: !available && standing().any(|unit| unit.unscheduled),
             serves: stands && self.serves(group),
             created: units().map(|unit| unit.created).max().unwrap_or_default(),

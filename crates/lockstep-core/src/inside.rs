@@ -279,7 +279,7 @@ impl Draft<'_> {
                 _ if unit.ready => true,
                 _ if unit.held => excused(role, unit.ordinal),
                 Progression::OrderReady => false,
-                Progression::OrderScheduled => !unit.unscheduled,
+                Progression::OrderScheduled => !unit.unscheduled && !unit.staged,
             };
             let growth: Vec<Growth> = self
                 .spec

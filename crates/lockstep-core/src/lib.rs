@@ -22,6 +22,7 @@ pub mod revision;
 pub mod roll;
 pub mod simulate;
 pub mod snapshot;
+pub mod stages;
 pub mod start;
 pub mod status;
 pub mod time;

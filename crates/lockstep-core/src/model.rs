@@ -162,6 +162,10 @@ pub struct Role {
     /// The roles that must have started before this one, at the first start of a group.
     #[serde(default)]
     pub starts_after: Vec<RoleName>,
+    /// The members of an instance that start after others of it, and after which. It is no part of a revision:
+    /// pods of every revision follow it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub member_order: BTreeMap<MemberName, Vec<MemberName>>,
     /// How its instances move.
     #[serde(default)]
     pub strategy: RoleStrategy,

@@ -7,6 +7,7 @@
 pub(crate) mod history;
 mod instance;
 mod judge;
+mod members;
 mod pauses;
 mod rules;
 mod stable;
@@ -46,6 +47,8 @@ pub enum Promise {
     SkewBound,
     /// No role goes beyond what the steps have reached.
     StepOrder,
+    /// Inside an instance nothing starts before what it starts after had its minimum ready.
+    MemberOrder,
     /// A pause lasts as long as it says, or for ever if it does not say, unless it is promoted or the rollout goes back.
     PauseLength,
     /// Below the partition nothing is created at the new revision.
@@ -68,12 +71,13 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Floor,
         Self::GroupFloor,
         Self::SurgeCeiling,
         Self::SkewBound,
         Self::StepOrder,
+        Self::MemberOrder,
         Self::PauseLength,
         Self::PartitionUntouched,
         Self::Containment,

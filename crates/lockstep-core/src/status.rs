@@ -222,7 +222,7 @@ impl Draft<'_> {
         let mut counts = GroupRoleStatus::default();
         for unit in units {
             let updated = unit.updated() && wished(unit);
-            let scheduled = unit.standing == Standing::Present && !unit.unscheduled;
+            let scheduled = unit.standing == Standing::Present && !unit.unscheduled && !unit.staged;
             counts.add(GroupRoleStatus {
                 scheduled: u32::from(scheduled),
                 ready: u32::from(unit.ready),

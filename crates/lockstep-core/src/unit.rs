@@ -49,7 +49,9 @@ pub struct Unit {
     pub stably_broken: bool,
     /// Held by a gate of ours: it never started.
     pub held: bool,
-    /// A pod of it has no node.
+    /// Some of its pods wait for others of its own, behind a gate of ours.
+    pub staged: bool,
+    /// A pod of it has no node, and not because it waits for others of its own.
     pub unscheduled: bool,
     /// A group that still answers, though it may be short of instances.
     pub serves: bool,
@@ -134,6 +136,7 @@ impl Judge {
                 available: false,
                 stably_broken: false,
                 held: false,
+                staged: false,
                 unscheduled: false,
                 serves: false,
                 created,
@@ -154,6 +157,7 @@ impl Judge {
             available,
             stably_broken: false,
             held: false,
+            staged: false,
             unscheduled: false,
             serves: false,
             created,
@@ -167,7 +171,8 @@ impl Judge {
     fn judge_broken(&self, instance: &Instance, unit: &mut Unit, wake: &mut Wake) {
         let mut standing = instance.pods.iter().filter(|pod| !pod.terminating);
         unit.held = standing.clone().all(|pod| pod.gated);
-        unit.unscheduled = standing.clone().any(|pod| pod.bound.is_none());
+        unit.staged = !unit.held && standing.clone().any(|pod| pod.gated);
+        unit.unscheduled = standing.clone().any(|pod| pod.bound.is_none() && (unit.held || !pod.gated));
         unit.stably_broken = standing.any(|pod| {
             let Some(since) = broken_since(pod) else { return false };
             if unit.at != At::Target {

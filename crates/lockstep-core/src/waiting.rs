@@ -7,7 +7,7 @@ use crate::coordinate::{Cause, Ceiling};
 use crate::draft::{Draft, Rolled, uids};
 use crate::group::Mode;
 use crate::model::{Role, Rule, RuleKind};
-use crate::names::Uid;
+use crate::names::{MemberName, Uid};
 use crate::observe::Seen;
 use crate::roll::{Held, Hold, Moves, Pace, Roll};
 use crate::snapshot::GroupMemory;
@@ -277,6 +277,20 @@ impl Draft<'_> {
             ),
         };
         self.block((Some(group.ordinal), Some(&role.name)), what, reason, rule, message);
+    }
+
+    /// Notes pods that wait for other pods of their instance.
+    pub(crate) fn block_member(
+        &mut self,
+        group: u32,
+        role: &Role,
+        instance: u32,
+        (member, other): (&MemberName, &MemberName),
+    ) {
+        let what = format!("{}/{}-{instance}", self.group_name(group), role.name);
+        let rule = format!("roles[{}].members[{member}].startsAfter", role.name);
+        let message = format!("{member} of {}-{instance} starts after {other}", role.name);
+        self.block((Some(group), Some(&role.name)), what, Reason::StartOrder, rule, message);
     }
 
     /// An instance of the batch has had no node for some time.

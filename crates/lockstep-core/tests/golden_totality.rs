@@ -17,6 +17,7 @@ const TASTE: Taste = Taste {
     lag: false,
     changes: false,
     gangs: true,
+    stages: true,
 };
 
 #[test]

@@ -19,6 +19,7 @@ const SMALL: Taste = Taste {
     lag: false,
     changes: false,
     gangs: true,
+    stages: false,
 };
 
 fn told(name: &str) -> Option<u64> {

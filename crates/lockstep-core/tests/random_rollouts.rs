@@ -116,6 +116,7 @@ const SMALL: Taste = Taste {
     lag: false,
     changes: false,
     gangs: false,
+    stages: false,
 };
 
 #[test]
@@ -147,6 +148,11 @@ const GANGS: Taste =
 #[test]
 fn gangs_batches_and_start_order() {
     many("gangs", 3_000, GANGS);
+}
+
+#[test]
+fn instances_that_start_member_by_member() {
+    many("stages", 400, Taste { lag: true, stages: true, ..GANGS });
 }
 
 /// Rollouts that broke something once, or were said to.

@@ -317,6 +317,7 @@ fn one_role(manifest: &Value, strategy: RoleStrategy) -> Spec {
         min_available: None,
         min_ready: Millis::seconds(small(&spec["minReadySeconds"], 0)),
         starts_after: Vec::new(),
+        member_order: Default::default(),
         strategy,
         restart: Default::default(),
         members: vec![Member { name: MemberName::new(name), count: 1, min_available: 1 }],

@@ -35,8 +35,9 @@ const NAMED: [&str; 3] = [
     "/properties/spec/properties/coordination",
 ];
 /// Lists of names, each of them once.
-const SETS: [&str; 2] = [
+const SETS: [&str; 3] = [
     "/properties/spec/properties/roles/items/properties/startsAfter",
+    "/properties/spec/properties/roles/items/properties/members/items/properties/startsAfter",
     "/properties/spec/properties/coordination/items/properties/roles",
 ];
 /// Lists that mean something only as a whole.
@@ -120,6 +121,12 @@ fn of_roles() -> Vec<Rule> {
             cel: "!has(self.minAvailable) || self.minAvailable <= self.count",
             says: "more than the member's count",
             field: Some(".minAvailable"),
+        },
+        Rule {
+            at: MEMBER,
+            cel: "!has(self.startsAfter) || !(self.name in self.startsAfter)",
+            says: "a member cannot start after itself",
+            field: Some(".startsAfter"),
         },
     ]
 }

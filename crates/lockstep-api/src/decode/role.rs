@@ -92,14 +92,21 @@ fn restart_policy(place: &Place, found: &mut Findings) -> RestartPolicy {
 }
 
 fn member(place: &Place, found: &mut Findings) -> Member {
-    let mut member =
-        Member { name: String::new(), count: 1, min_available: None, template: Value::Null, identity: None };
+    let mut member = Member {
+        name: String::new(),
+        count: 1,
+        min_available: None,
+        starts_after: Vec::new(),
+        template: Value::Null,
+        identity: None,
+    };
     let Some(mut fields) = place.object(found) else { return member };
     member.name = fields.need_text("name", found);
     if let Some(count) = fields.take("count").and_then(|p| p.int(found, 1..=MOST)) {
         member.count = count;
     }
     member.min_available = fields.take("minAvailable").and_then(|p| p.int(found, 1..=MOST));
+    member.starts_after = fields.take("startsAfter").map(|p| p.texts(found)).unwrap_or_default();
     if let Some(given) = fields.need("template", found) {
         member.template = template(&given, found);
     }

@@ -180,6 +180,7 @@ pub(super) fn identity(place: &Place, found: &mut Findings) -> Identity {
         labels: strings(fields.take("labels"), found),
         annotations: strings(fields.take("annotations"), found),
         env: strings(fields.take("env"), found),
+        resource_claims: strings(fields.take("resourceClaims"), found),
         template_wins: fields.take("templateWins").and_then(|p| p.boolean(found)).unwrap_or_default(),
     };
     fields.finish(found);

@@ -1,6 +1,6 @@
 //! Identity templates: known placeholders only, names that fit, and no two pods of one name.
 
-use super::names::{LONGEST, is_label, is_label_value, is_qualified, last_ordinal, longest};
+use super::names::{FORM, LONGEST, is_label, is_label_value, is_qualified, last_ordinal, longest};
 use super::{role_path, spec};
 use crate::findings::Findings;
 use crate::identity::{Identity, PLACEHOLDERS, Piece, default_pod_name, expand, pieces, placeholders};
@@ -60,6 +60,9 @@ fn check_one(
     for name in identity.env.keys().filter(|name| name.is_empty() || name.contains('=')) {
         found.error(&path.field("env").key(name), "the name must not be empty and have no '='");
     }
+    for name in identity.resource_claims.keys().filter(|name| !is_label(name) || name.len() > LONGEST) {
+        found.error(&path.field("resourceClaims").key(name), FORM);
+    }
     if let Some(template) = &identity.pod_name {
         tells_pods_apart(set, template, holds_for, &path.field("podName"), found);
     }
@@ -85,7 +88,12 @@ fn templates<'a>(identity: &'a Identity, path: &Path) -> Vec<(&'a str, Path)> {
         (&identity.hostname, "hostname"),
         (&identity.subdomain, "subdomain"),
     ];
-    let maps = [(&identity.labels, "labels"), (&identity.annotations, "annotations"), (&identity.env, "env")];
+    let maps = [
+        (&identity.labels, "labels"),
+        (&identity.annotations, "annotations"),
+        (&identity.env, "env"),
+        (&identity.resource_claims, "resourceClaims"),
+    ];
     let mut all: Vec<(&str, Path)> = Vec::new();
     for (template, name) in single {
         all.extend(template.as_deref().map(|template| (template, path.field(name))));

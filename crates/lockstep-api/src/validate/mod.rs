@@ -40,14 +40,19 @@ fn rule_path(i: usize) -> Path {
 
 /// The position of a role; an error at `path` if there is none of that name.
 fn known_role(set: &LockstepSet, name: &str, path: &Path, found: &mut Findings) -> Option<usize> {
-    let position = set.spec.roles.iter().position(|role| role.name == name);
-    // A role whose own name could not be read may be the one that is meant.
-    if position.is_none() && !name.is_empty() && set.spec.roles.iter().all(|role| !role.name.is_empty()) {
-        let names: Vec<&str> = set.spec.roles.iter().map(|role| role.name.as_str()).collect();
-        let message = match nearest(name, &names) {
-            Some(meant) => format!("no such role; did you mean {meant}?"),
-            None if names.len() > 10 => "no such role".to_owned(),
-            None => format!("no such role; the roles are {}", names.join(", ")),
+    let names: Vec<&str> = set.spec.roles.iter().map(|role| role.name.as_str()).collect();
+    known("role", name, &names, path, found)
+}
+
+/// The position of a name; an error at `path` if there is none.
+fn known(what: &str, name: &str, names: &[&str], path: &Path, found: &mut Findings) -> Option<usize> {
+    let position = names.iter().position(|it| *it == name);
+    // One whose own name could not be read may be the one that is meant.
+    if position.is_none() && !name.is_empty() && names.iter().all(|it| !it.is_empty()) {
+        let message = match nearest(name, names) {
+            Some(meant) => format!("no such {what}; did you mean {meant}?"),
+            None if names.len() > 10 => format!("no such {what}"),
+            None => format!("no such {what}; the {what}s are {}", names.join(", ")),
         };
         found.error(path, message);
     }

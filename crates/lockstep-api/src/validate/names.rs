@@ -17,7 +17,8 @@ use crate::path::Path;
 /// As long as a label's value can be.
 const LONGEST_LABEL: &str = "012345678901234567890123456789012345678901234567890123456789012";
 
-const FORM: &str = "must be lower case letters, digits and '-', starting and ending with a letter or digit";
+pub(super) const FORM: &str =
+    "must be lower case letters, digits and '-', starting and ending with a letter or digit";
 
 pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     let metadata = Path::root().field("metadata");
@@ -154,7 +155,12 @@ fn gang_names_fit(set: &LockstepSet, found: &mut Findings) {
     }
     for (i, role) in set.spec.roles.iter().enumerate().filter(|(_, role)| role.pods() > 1) {
         let last = last_ordinal(role.replicas, role.strategy().max_surge);
-        gang_name_fits(GangName::Instance(RoleName::new(&role.name), last), &role_path(i), found);
+        let (name, members) = (RoleName::new(&role.name), role.members.len());
+        let gang = match role.members.iter().all(|member| member.starts_after.is_empty()) {
+            true => GangName::Instance(name, last),
+            false => GangName::Stage(name, last, u32::try_from(members).unwrap_or(u32::MAX)),
+        };
+        gang_name_fits(gang, &role_path(i), found);
     }
     let batched = set.spec.coordination.iter().enumerate();
     let in_turn = |rule: &Coordination| {

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{known_role, role_path};
+use super::{known, known_role, role_path};
 use crate::findings::Findings;
-use crate::lockstep_set::LockstepSet;
+use crate::lockstep_set::{LockstepSet, Role};
+use crate::path::Path;
 
 /// A longer circle is shown with a gap.
 const MOST_WORDS: usize = 8;
@@ -36,6 +37,37 @@ pub(super) fn check(set: &LockstepSet, found: &mut Findings) {
     }
     if let Some(cycle) = cycle(&waits_for) {
         report(set, &nodes, &cycle, found);
+    }
+    for (i, role) in set.spec.roles.iter().enumerate() {
+        members(role, &role_path(i).field("members"), found);
+    }
+}
+
+/// The same inside the instances of a role.
+fn members(role: &Role, at: &Path, found: &mut Findings) {
+    let names: Vec<&str> = role.members.iter().map(|member| member.name.as_str()).collect();
+    let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
+    for (i, member) in role.members.iter().enumerate() {
+        for (j, name) in member.starts_after.iter().enumerate() {
+            let at = at.index(i).field("startsAfter").index(j);
+            if member.starts_after[..j].contains(name) && found.sound(&at) {
+                found.error(&at, "listed twice");
+                continue;
+            }
+            let Some(other) = known("member", name, &names, &at, found) else { continue };
+            if other == i {
+                found.error(&at, "a member cannot start after itself");
+            } else {
+                waits_for[i].push(other);
+            }
+        }
+    }
+    if let Some(cycle) = cycle(&waits_for)
+        && let Some(first) = cycle.first()
+    {
+        let words: Vec<String> = cycle.iter().chain([first]).map(|node| names[*node].to_owned()).collect();
+        let message = format!("a circle that could never start: {}", shortened(words).join(" after "));
+        found.error(&at.index(*first).field("startsAfter"), message);
     }
 }
 
@@ -99,14 +131,19 @@ fn report(set: &LockstepSet, nodes: &[usize], cycle: &[usize], found: &mut Findi
     };
     let mut words: Vec<String> = cycle.iter().map(|node| shown(*node)).collect();
     words.extend(cycle.first().map(|node| shown(*node)));
-    if words.len() > MOST_WORDS {
-        words.splice(MOST_WORDS - 2..words.len() - 1, ["…".to_owned()]);
-    }
+    let words = shortened(words);
     let Some(i) = first_of(set, nodes, cycle) else { return };
     let merged = words.iter().any(|word| word.contains('+'));
     let note = if merged { " (roles of one coordination start together)" } else { "" };
     let message = format!("a circle that could never start: {}{note}", words.join(" after "));
     found.error(&role_path(i).field("startsAfter"), message);
+}
+
+fn shortened(mut words: Vec<String>) -> Vec<String> {
+    if words.len() > MOST_WORDS {
+        words.splice(MOST_WORDS - 2..words.len() - 1, ["…".to_owned()]);
+    }
+    words
 }
 
 /// The role by which the first node of a circle waits for the second.

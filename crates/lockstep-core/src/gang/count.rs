@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Gang, GangName, minimum_of_instance, parse};
+use super::{Gang, GangName, parse};
 use crate::batch;
 use crate::draft::Draft;
 use crate::model::{GangScheduler, Role, Spec};
@@ -10,6 +10,7 @@ use crate::names::GangKey;
 use crate::observe::Seen;
 use crate::plan::{Action, Create};
 use crate::snapshot::{GroupMemory, Instance};
+use crate::stages::Stages;
 
 /// The pods of one gang that are needed.
 #[derive(Debug, Default)]
@@ -50,26 +51,35 @@ impl Count<'_> {
                 self.gangs.entry(gang).or_default();
             }
         }
-        let Some(key) = standing().find_map(|pod| pod.gang.as_ref()) else { return };
-        let Some(gang) = parse(key, role, instance.instance) else { return };
-        let elsewhere = standing().filter(|pod| pod.gang.as_ref() != Some(key)).count();
-        let pods = minimum_of_instance(role).saturating_sub(u32::try_from(elsewhere).unwrap_or(u32::MAX));
-        self.add(role, instance.instance, gang, pods, standing().any(|pod| pod.gated));
+        let stages = Stages::of(role);
+        for stage in 0..stages.count() {
+            let standing = || standing().filter(|pod| stages.stage(&pod.member) == stage);
+            let Some(key) = standing().find_map(|pod| pod.gang.as_ref()) else { continue };
+            let Some(gang) = parse(key, role, instance.instance) else { continue };
+            let elsewhere = standing().filter(|pod| pod.gang.as_ref() != Some(key)).count();
+            let elsewhere = u32::try_from(elsewhere).unwrap_or(u32::MAX);
+            let pods = stages.minimum(role, stage).saturating_sub(elsewhere);
+            self.add(role, instance.instance, gang, pods, standing().any(|pod| pod.gated));
+        }
     }
 
     fn create(&mut self, role: &Role, create: &Create, gang: &GangName) {
         self.pending.insert(GangKey::new(&gang.to_string()));
-        if create.refill {
+        // A later stage that comes back as a whole has nobody who counts it already.
+        let whole = matches!(gang, GangName::Stage(..)) && !self.gangs.contains_key(gang);
+        if create.refill && !whole {
             self.gangs.entry(gang.clone()).or_default();
         } else {
-            let pods = minimum_of_instance(role);
+            let stages = Stages::of(role);
+            let stage = create.pods.first().map_or(0, |slot| stages.stage(&slot.member));
+            let pods = stages.minimum(role, stage);
             self.add(role, create.of.instance, gang.clone(), pods, create.gated);
         }
     }
 
     fn add(&mut self, role: &Role, ordinal: u32, gang: GangName, pods: u32, gated: bool) {
         let needed = !matches!(gang, GangName::Base(_)) || ordinal < role.needed();
-        let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..));
+        let wished = ordinal < role.replicas || matches!(gang, GangName::Instance(..) | GangName::Stage(..));
         let pods = if needed && wished { pods } else { 0 };
         let held = gated && batch::waits(self.spec, self.memory, &role.name, ordinal).is_some();
         let sum = self.gangs.entry(gang).or_default();

@@ -1,9 +1,10 @@
 //! One judge: what always holds, by one wish after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::{History, by_hand, number};
 use super::instance::Instance;
+use super::members::Started;
 use super::pauses::Pauses;
 use super::{Broken, Promise};
 use crate::model::{Role, RuleKind, Spec, StrategyKind};
@@ -18,6 +19,8 @@ pub(super) struct Judge {
     /// Groups in which something was moved towards the present targets.
     opened: BTreeSet<u32>,
     pub(super) pauses: Pauses,
+    /// Which members of each instance had started.
+    pub(super) started: BTreeMap<Subject, Started>,
     /// What the present event breaks.
     broken: Vec<Broken>,
 }
@@ -54,7 +57,12 @@ impl Judge {
         let t = event.t;
         match &event.what {
             What::Spec(wish) => self.wish(t, wish),
-            What::Create { of, revision, set_revision, .. } => self.create(t, of, *revision, *set_revision),
+            What::Create { of, revision, set_revision, .. } => {
+                self.instance_ends(t, of);
+                self.create(t, of, *revision, *set_revision);
+            }
+            What::MemberReady { of, member, .. } => self.member_ready(of, member),
+            What::MemberFree { of, member, .. } => self.member_order(t, of, member),
             What::Ready { of, .. } => {
                 self.history.gain(t, of);
                 self.note_pauses(t, of.group);
@@ -75,6 +83,7 @@ impl Judge {
                 self.history.lose(t, of, *by, true);
             }
             What::Gone { of, .. } => {
+                self.instance_ends(t, of);
                 if let Some(instance) = self.history.instances.remove(of)
                     && let Some(lost) = instance.lost_at
                     && self.history.lag() > 0

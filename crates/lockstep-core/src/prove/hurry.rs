@@ -47,8 +47,9 @@ fn wide(limits: Limits, share: u32) -> Limits {
     }
 }
 
-/// One pod of each member; two of the only one.
+/// One pod of each member; two of the only one. An order among them only makes an instance take longer.
 fn thin(role: &mut Role) {
+    role.member_order.clear();
     let several = role.members.iter().filter(|member| member.count > 0).count() > 1;
     for Member { count, min_available, .. } in &mut role.members {
         *count = (*count).min(if several { 1 } else { 2 });

@@ -89,8 +89,9 @@ impl Sim<'_> {
 
     fn create(&mut self, create: &Create) {
         let of = subject(create.of.group, &create.of.role, create.of.instance);
-        // What looked like a few missing pods may have been the last of it.
-        if !create.refill || self.world.instance(&of).all(|pod| pod.pod.terminating) {
+        // What looked like a few missing pods may have been the last of it, and what starts after others of its instance
+        // is created after them.
+        if self.world.instance(&of).all(|pod| pod.pod.terminating) {
             self.say_create(create);
         }
         for name in self.world.create(create, self.now) {
@@ -127,6 +128,9 @@ impl Sim<'_> {
     }
 
     fn ungate(&mut self, ungate: &Ungate) {
+        let of = subject(ungate.of.group, &ungate.of.role, ungate.of.instance);
+        // An instance of which some pods run already only goes on starting.
+        let held = self.world.instance(&of).all(|pod| pod.pod.terminating || pod.pod.gated);
         for uid in &ungate.uids {
             let Some(name) = self.world.names.get(uid).cloned() else { continue };
             let gated = self.world.pods.get(&name).is_some_and(|pod| pod.pod.gated && !pod.pod.terminating);
@@ -137,8 +141,9 @@ impl Sim<'_> {
             self.world.pending.insert(name.clone());
             self.view.ungating(&name, uid);
             let revision = self.world.pods.get(&name).map(|pod| pod.pod.revision).unwrap_or_default();
-            let of = subject(name.group, &name.role, name.instance);
-            (self.sink)(Event::at(self.now.0, What::Ungate { of, revision }));
+            if held {
+                (self.sink)(Event::at(self.now.0, What::Ungate { of: of.clone(), revision }));
+            }
             self.touch(&name, (By::Engine, "ungate"));
         }
     }
@@ -201,6 +206,7 @@ impl Sim<'_> {
     /// Tells the trace what is wished for, and towards which revisions.
     pub(super) fn say_spec(&mut self) {
         let Some(spec) = self.spec else { return };
+        self.recorder.follow(spec);
         let aims = Aims::of(spec, &self.memory);
         let names = || spec.roles.iter().map(|role| role.name.clone());
         let stable = |name: &_| self.memory.roles.get(name).and_then(|known| known.stable);

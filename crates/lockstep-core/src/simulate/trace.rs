@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocked::Reason;
 use crate::model::Spec;
-use crate::names::RoleName;
+use crate::names::{MemberName, RoleName};
 use crate::revision::Revision;
 use crate::snapshot::Promotion;
 
@@ -133,6 +133,26 @@ pub enum What {
         of: Subject,
         /// The role's revision.
         revision: Revision,
+    },
+    /// A member of an instance that starts in order has its minimum ready.
+    MemberReady {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+        /// The member.
+        member: MemberName,
+    },
+    /// The first pod of a member stands that no gate of ours holds, in an instance that starts in order.
+    MemberFree {
+        /// Which instance.
+        #[serde(flatten)]
+        of: Subject,
+        /// The role's revision.
+        revision: Revision,
+        /// The member.
+        member: MemberName,
     },
     /// Something began to wait.
     Blocked {

@@ -15,6 +15,7 @@ pub fn text(create: &Create, gangs: &[Gang]) -> String {
         Some(name @ GangName::Base(stage)) => format!("stage {stage} {}", minimum(name)),
         Some(name @ GangName::Batch(_, batch)) => format!("batch {batch} {}", minimum(name)),
         Some(name @ GangName::Instance(..)) => format!("own {}", minimum(name)),
+        Some(name @ GangName::Stage(_, _, stage)) => format!("own stage {stage} {}", minimum(name)),
     };
     let gated = if create.gated { "*" } else { "" };
     format!("{}-{}: {name}{gated}", create.of.role, create.of.instance)

@@ -224,6 +224,7 @@ impl Nonsense {
             lag: false,
             changes: false,
             gangs: true,
+            stages: true,
         };
         let mut spec = Generator::new(seed, taste).spec();
         if self.rng.chance(60) {

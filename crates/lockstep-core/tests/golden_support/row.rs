@@ -49,6 +49,7 @@ fn unit(letter: char, ordinal: u32) -> Option<Unit> {
         available,
         stably_broken: "acun".contains(letter),
         held: letter == 'g',
+        staged: false,
         unscheduled: "gun".contains(letter),
         serves: false,
         created: Time(0),

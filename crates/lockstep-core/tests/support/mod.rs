@@ -27,6 +27,7 @@ pub fn role(name: &str, replicas: u32, revision: &str) -> Role {
         min_available: None,
         min_ready: Millis(0),
         starts_after: Vec::new(),
+        member_order: BTreeMap::new(),
         strategy: RoleStrategy::default(),
         restart: Restart::default(),
         members: vec![Member { name: MemberName::new(name), count: 1, min_available: 1 }],
@@ -93,6 +94,8 @@ pub struct Taste {
     pub lag: bool,
     pub changes: bool,
     pub gangs: bool,
+    /// Instances start member by member.
+    pub stages: bool,
 }
 
 pub struct Generator {
@@ -255,7 +258,34 @@ impl Generator {
         if self.taste.gangs {
             self.add_gangs(&mut spec);
         }
+        if self.taste.stages {
+            spec.roles.iter_mut().for_each(|role| self.add_stages(role));
+        }
         spec
+    }
+
+    /// Three members, of which later ones may start after earlier ones, or the other way round.
+    fn add_stages(&mut self, role: &mut Role) {
+        if self.rng.chance(25) {
+            return;
+        }
+        let mut names = ["a", "b", "c"].map(MemberName::new);
+        let member = |name: &MemberName, rng: &mut Rng| {
+            let count = rng.between(1, 3) as u32;
+            Member { name: name.clone(), count, min_available: rng.between(1, u64::from(count)) as u32 }
+        };
+        role.members = names.iter().map(|name| member(name, &mut self.rng)).collect();
+        if self.rng.chance(50) {
+            names.reverse();
+        }
+        for (later, name) in names.iter().enumerate() {
+            let named: Vec<MemberName> =
+                names[..later].iter().filter(|_| self.rng.chance(60)).cloned().collect();
+            if !named.is_empty() {
+                role.member_order.insert(name.clone(), named);
+            }
+        }
+        role.restart.kind = [RestartKind::None, RestartKind::Instance][self.rng.below(2) as usize];
     }
 
     fn add_gangs(&mut self, spec: &mut Spec) {

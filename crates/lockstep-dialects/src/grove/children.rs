@@ -70,7 +70,7 @@ pub(super) fn beside(form: &Form<'_>, world: &World) -> Vec<Value> {
         all.extend((0..form.spec.replicas).map(|replica| handle(form, replica, part, wished)));
         all.extend(autoscaler(form, part));
     }
-    all.extend(claims::objects(form));
+    all.extend(claims::objects(form, world));
     all
 }
 
@@ -173,7 +173,7 @@ fn services(form: &Form<'_>) -> Vec<Value> {
 }
 
 /// How many replicas may stand beyond those wished for.
-fn surge(form: &Form<'_>) -> u32 {
+pub(super) fn surge(form: &Form<'_>) -> u32 {
     let limits = form.spec.update_strategy.as_ref().and_then(|it| it.rolling_update.as_ref());
     let Some(surge) = limits.and_then(|it| it.max_surge) else { return 0 };
     if form.strategy() != SetStrategyType::ReplicaRecreate {

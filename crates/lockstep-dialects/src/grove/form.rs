@@ -45,6 +45,19 @@ pub(super) struct Part<'a> {
     pub scaling: Option<(&'a AutoScaling, String)>,
 }
 
+impl<'a> Part<'a> {
+    /// Nothing is wished for in any of its cliques.
+    pub fn is_idle(&self) -> bool {
+        self.cliques.iter().all(|clique| clique.replicas.value == 0)
+    }
+
+    /// The cliques that an instance has pods of; all of them if it is idle.
+    pub fn members(&self) -> impl Iterator<Item = &Clique<'a>> {
+        let idle = self.is_idle();
+        self.cliques.iter().filter(move |clique| idle || clique.replicas.value > 0)
+    }
+}
+
 /// A clique.
 #[derive(Debug)]
 pub(super) struct Clique<'a> {

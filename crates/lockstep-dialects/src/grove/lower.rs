@@ -1,14 +1,15 @@
 //! A PodCliqueSet as a LockstepSet.
 
 use lockstep_api::{
-    Duration, Gang, GangScheduler, LockstepSet, LockstepSetSpec, Member, Metadata, Order, RestartPolicy,
-    RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy, UpdateType,
+    Duration, Gang, GangScheduler, Identity, LockstepSet, LockstepSetSpec, Member, Metadata, Order,
+    RestartPolicy, RestartType, Role, RoleUpdateStrategy, RoleUpdateType, UpdateStrategy, UpdateType,
 };
 use lockstep_core::number::IntOrPercent;
 use lockstep_core::time::Millis;
 use serde_json::{Map, Value, json};
 
 use super::form::{Clique, Form, Given, Part};
+use super::order::Orders;
 use super::spec::SetStrategyType;
 use super::{children, claims, duration, identity, order, placement};
 use crate::findings::Findings;
@@ -31,10 +32,11 @@ pub(super) fn set(form: &Form<'_>, world: &World, found: &mut Findings<'_>) -> (
         places.put(ours, theirs);
     }
     let after = order::starts_after(form, found);
-    let roles = form.parts.iter().enumerate().map(|(i, part)| {
-        let waits_for = after[i].iter().map(|other| form.parts[*other].name.to_owned()).collect();
-        role(form, (i, part), waits_for, world, &mut places, found)
-    });
+    let roles = form
+        .parts
+        .iter()
+        .enumerate()
+        .map(|(i, part)| role(form, (i, part), &after, world, &mut places, found));
     let roles: Vec<Role> = roles.collect();
     let spec = LockstepSetSpec {
         replicas: form.spec.replicas,
@@ -130,7 +132,7 @@ fn deadline(form: &Form<'_>, found: &mut Findings<'_>) -> u32 {
 fn role(
     form: &Form<'_>,
     (i, part): (usize, &Part<'_>),
-    starts_after: Vec<String>,
+    after: &Orders,
     world: &World,
     places: &mut Places,
     found: &mut Findings<'_>,
@@ -145,7 +147,7 @@ fn role(
         replicas,
         min_available: Some(IntOrPercent::Int(part.min_available.value.min(replicas))),
         min_ready_seconds: 0,
-        starts_after,
+        starts_after: after.parts[i].iter().map(|other| form.parts[*other].name.to_owned()).collect(),
         update_strategy: role_strategy(form, part),
         // The kubelet restarts containers; what is too broken goes with its whole replica, after a while.
         restart_policy: Some(RestartPolicy { kind: Some(RestartType::None), ..RestartPolicy::default() }),
@@ -155,29 +157,36 @@ fn role(
     };
     if part.group.is_none() {
         role.template = templates.pop();
+        if let (Some(clique), Some(identity)) = (part.cliques.first(), &mut role.identity) {
+            identity.resource_claims = claims::names(form, part, clique);
+        }
         return role;
     }
-    let all_idle = part.cliques.iter().all(|clique| clique.replicas.value == 0);
-    for (clique, template) in part.cliques.iter().zip(templates) {
-        if clique.replicas.value == 0 && !all_idle {
-            continue;
-        }
+    let stands = |clique: &Clique<'_>| part.members().any(|it| it.template.name == clique.template.name);
+    for (clique, template) in part.cliques.iter().zip(templates).filter(|(clique, _)| stands(clique)) {
         put_member(clique, &format!("{ours}.members[{}]", role.members.len()), places);
-        role.members.push(member(clique, template));
+        let after = after.cliques.get(&clique.template.name).cloned().unwrap_or_default();
+        let mut member = member(clique, after, template);
+        let resource_claims = claims::names(form, part, clique);
+        if !resource_claims.is_empty() {
+            member.identity = Some(Identity { resource_claims, ..Identity::default() });
+        }
+        role.members.push(member);
     }
-    if all_idle {
+    if part.is_idle() {
         role.replicas = 0;
         role.min_available = None;
     }
     role
 }
 
-fn member(clique: &Clique<'_>, template: Value) -> Member {
+fn member(clique: &Clique<'_>, starts_after: Vec<String>, template: Value) -> Member {
     let count = clique.replicas.value.max(1);
     Member {
         name: clique.template.name.clone(),
         count,
         min_available: Some(clique.min_available.value.clamp(1, count)),
+        starts_after,
         template,
         identity: None,
     }

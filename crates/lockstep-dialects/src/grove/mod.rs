@@ -73,7 +73,7 @@ fn made(object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
     let form = Form::of(object, &spec, &mut found);
     check::check(&form, &mut found);
     placement::check(&form, world, &mut found);
-    claims::check(&form, &mut found);
+    claims::check(&form, world, &mut found);
     let (set, places) = lower::set(&form, world, &mut found);
     let lowered = Lowered::close(&set, Vec::new(), places, found)?;
     Ok(Lowered { beside: children::beside(&form, world), ..lowered })

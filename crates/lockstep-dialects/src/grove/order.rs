@@ -1,6 +1,6 @@
-//! Start orders of cliques, as start orders of roles.
+//! Start orders of cliques, as start orders of roles, and inside a scaling group of members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Form;
 use super::spec::StartupType;
@@ -13,8 +13,16 @@ struct After {
     at: String,
 }
 
-/// For each part, which parts it starts after.
-pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<Vec<usize>> {
+/// Who starts after whom.
+pub(super) struct Orders {
+    /// For each part, which parts it starts after.
+    pub parts: Vec<Vec<usize>>,
+    /// For cliques of a scaling group, which cliques of it they start after.
+    pub cliques: BTreeMap<String, Vec<String>>,
+}
+
+/// Reads the start order.
+pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Orders {
     let said = match form.startup() {
         StartupType::AnyOrder => {
             unused(form, found);
@@ -26,16 +34,15 @@ pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<Vec
         }
         StartupType::Explicit => explicit(form, found),
     };
+    let cliques = inside(form, &said);
     let mut order: Vec<Vec<usize>> = vec![Vec::new(); form.parts.len()];
     for After { clique, other, at } in said {
         let (Some(this), Some(that)) = (form.part_of(&clique), form.part_of(&other)) else { continue };
         let name = form.parts[this].name;
         if this == that {
-            let message = format!(
-                "{clique} and {other} start together: inside a replica of scaling group {name} there is no order"
-            );
-            found.warn(at, message);
-        } else if reaches(&order, that, this) {
+            continue;
+        }
+        if reaches(&order, that, this) {
             let other = form.parts[that].name;
             let message = format!("has no effect: {other} waits for {name} already, and starts as a whole");
             found.warn(at, message);
@@ -43,7 +50,41 @@ pub(super) fn starts_after(form: &Form<'_>, found: &mut Findings<'_>) -> Vec<Vec
             order[this].push(that);
         }
     }
-    order
+    Orders { parts: order, cliques }
+}
+
+/// What the order means inside each scaling group: a clique that starts after one outside of it starts after all of the
+/// group that that one starts after. One that is idle passes the turn on.
+fn inside(form: &Form<'_>, said: &[After]) -> BTreeMap<String, Vec<String>> {
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for After { clique, other, .. } in said {
+        named.entry(clique).or_default().push(other);
+    }
+    let mut orders = BTreeMap::new();
+    for part in form.parts.iter().filter(|part| part.group.is_some()) {
+        let stands: Vec<&str> = part.members().map(|clique| clique.template.name.as_str()).collect();
+        for clique in &stands {
+            let mut open: Vec<&str> = named.get(clique).cloned().unwrap_or_default();
+            let mut seen: BTreeSet<&str> = BTreeSet::from([*clique]);
+            let mut before: BTreeSet<usize> = BTreeSet::new();
+            while let Some(name) = open.pop() {
+                if !seen.insert(name) {
+                    continue;
+                }
+                match stands.iter().position(|other| *other == name) {
+                    Some(other) => {
+                        before.insert(other);
+                    }
+                    None => open.extend(named.get(name).into_iter().flatten()),
+                }
+            }
+            if !before.is_empty() {
+                let before = before.into_iter().map(|other| stands[other].to_owned()).collect();
+                orders.insert((*clique).to_owned(), before);
+            }
+        }
+    }
+    orders
 }
 
 /// Whether `from` waits for `to`, directly or not.

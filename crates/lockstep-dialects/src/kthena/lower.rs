@@ -178,7 +178,14 @@ impl Making<'_> {
             places.put(format!("{ours}.members[{k}]"), theirs);
             places.put(format!("{ours}.members[{k}].template"), &at);
             let template = template::complete(written, self.name, self.spec, &at, found);
-            members.push(Member { name: name.to_owned(), count, min_available: None, template, identity });
+            members.push(Member {
+                name: name.to_owned(),
+                count,
+                min_available: None,
+                starts_after: Vec::new(),
+                template,
+                identity,
+            });
         }
         members
     }

@@ -276,7 +276,14 @@ fn components(
 }
 
 fn member(name: &str, count: u32, template: Value) -> Member {
-    Member { name: name.to_owned(), count, min_available: None, template, identity: None }
+    Member {
+        name: name.to_owned(),
+        count,
+        min_available: None,
+        starts_after: Vec::new(),
+        template,
+        identity: None,
+    }
 }
 
 /// How instances move, and whether they are to stand still.

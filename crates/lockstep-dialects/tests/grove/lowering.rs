@@ -64,6 +64,39 @@ fn start_order() {
     assert_eq!(order, [("pc-a", vec![]), ("sg-x", vec!["pc-a".to_owned()])]);
 }
 
+/// What each clique of scaling group `sg` (b, c, d and e) starts after.
+fn inside(startup: &str, cliques: &str) -> Vec<String> {
+    let set = lower(&object(&format!(
+        "replicas: 1\ntemplate:\n  cliqueStartupType: CliqueStartupType{startup}\n  cliques: [{cliques}]\n  \
+         podCliqueScalingGroups: [{{name: sg, cliqueNames: [b, c, d, e]}}]"
+    )))
+    .set;
+    let group = set.spec.roles.iter().find(|role| role.name == "sg").expect("sg");
+    let ordered = group.members.iter().filter(|member| !member.starts_after.is_empty());
+    ordered.map(|member| format!("{} after {}", member.name, member.starts_after.join(" and "))).collect()
+}
+
+#[test]
+fn start_order_inside_a_scaling_group() {
+    let clique = |name: &str, more: &str| format!("{{name: {name}, spec: {{{more}podSpec: $P}}}}");
+    let plain = |names: [&str; 5]| names.map(|name| clique(name, "")).join(", ");
+    assert_eq!(inside("InOrder", &plain(["b", "c", "d", "e", "a"])), ["c after b", "d after c", "e after d"]);
+    let around = inside("InOrder", &plain(["b", "a", "c", "d", "e"]));
+    assert_eq!(around, ["c after b", "d after c", "e after d"], "through a, which is outside");
+    let idle =
+        plain(["b", "c", "d", "e", "a"]).replace("{name: c, spec: {", "{name: c, spec: {replicas: 0, ");
+    assert_eq!(inside("InOrder", &idle), ["d after b", "e after d"], "c has no pods to wait for");
+    let explicit = [
+        clique("a", "startsAfter: [c], "),
+        clique("b", "startsAfter: [d, c], "),
+        clique("c", ""),
+        clique("d", ""),
+        clique("e", "startsAfter: [a], "),
+    ];
+    assert_eq!(inside("Explicit", &explicit.join(", ")), ["b after c and d", "e after c"]);
+    assert_eq!(inside("AnyOrder", &plain(["a", "b", "c", "d", "e"])), Vec::<String>::new());
+}
+
 #[test]
 fn topology() {
     let (set, world) = documents(include_str!("../manifests/grove/everything.yaml"));
@@ -137,6 +170,67 @@ fn claims_of_the_whole_set() {
         (&json!("all-all-gpus"), &json!("ml"))
     );
     assert_eq!(claim["spec"]["devices"]["requests"][0]["name"], "gpu");
+}
+
+/// Every level and scope at once: what pods call a claim, what it is called, and which claims there are.
+#[test]
+fn claims_of_replicas_scaling_groups_and_cliques() {
+    let both =
+        |name: &str| format!("[{{name: {name}, scope: AllReplicas}}, {{name: {name}, scope: PerReplica}}]");
+    let lowered = lower(&object(&format!(
+        "replicas: 2\ntemplate:\n  resourceClaimTemplates: [{{name: x, templateSpec: {{spec: {{}}}}}}]\n  \
+         resourceSharing: [{{name: x, scope: PerReplica, filter: {{childCliqueNames: [w]}}}}]\n  cliques:\n  \
+         - {{name: a, resourceSharing: {all}, spec: {{replicas: 2, podSpec: $P}}}}\n  \
+         - {{name: w, resourceSharing: {all}, spec: {{replicas: 2, podSpec: $P}}}}\n  \
+         podCliqueScalingGroups: [{{name: sg, cliqueNames: [w], resourceSharing: {all}, updateStrategy: \
+         {{maxUnavailable: 0, maxSurge: 1}}}}]",
+        all = both("x")
+    )));
+    let role = |i: usize| &lowered.set.spec.roles[i];
+    let names = |identity: &Option<lockstep_api::Identity>| -> Vec<(String, String)> {
+        identity.iter().flat_map(|it| it.resource_claims.clone()).collect()
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, object)| ((*name).to_owned(), (*object).to_owned())).collect()
+    };
+    let of_a = [
+        ("clique-all-x", "{set}-{group}-{role}-all-x"),
+        ("clique-each-x", "{set}-{group}-{role}-{instance}-x"),
+    ];
+    assert_eq!(names(&role(0).identity), pairs(&of_a));
+    let of_w = [
+        ("clique-all-x", "{set}-{group}-{role}-{instance}-{member}-all-x"),
+        ("clique-each-x", "{set}-{group}-{role}-{instance}-{member}-{pod}-x"),
+        ("group-all-x", "{set}-{group}-{role}-all-x"),
+        ("group-each-x", "{set}-{group}-{role}-{instance}-x"),
+        ("set-each-x", "{set}-{group}-x"),
+    ];
+    assert_eq!((names(&role(1).identity), names(&role(1).members[0].identity)), (vec![], pairs(&of_w)));
+    let used = &role(1).members[0].template["spec"]["containers"][0]["resources"]["claims"];
+    assert_eq!(used, &json!(of_w.map(|(name, _)| json!({"name": name})).to_vec()));
+
+    let claims = lowered.beside.iter().filter(|it| it["kind"] == "ResourceClaim");
+    let mut made: Vec<&str> = claims.filter_map(|it| it["metadata"]["name"].as_str()).collect();
+    made.retain(|name| name.starts_with("simple-1-"));
+    assert_eq!(
+        made,
+        [
+            "simple-1-a-0-x",
+            "simple-1-a-1-x",
+            "simple-1-a-all-x",
+            "simple-1-sg-0-w-0-x",
+            "simple-1-sg-0-w-1-x",
+            "simple-1-sg-0-w-all-x",
+            "simple-1-sg-0-x",
+            "simple-1-sg-1-w-0-x",
+            "simple-1-sg-1-w-1-x",
+            "simple-1-sg-1-w-all-x",
+            "simple-1-sg-1-x",
+            "simple-1-sg-all-x",
+            "simple-1-x",
+        ],
+        "with those of the surge"
+    );
 }
 
 #[test]

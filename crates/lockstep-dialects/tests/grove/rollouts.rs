@@ -262,3 +262,25 @@ fn cliques_start_in_order() {
     let update = order(&events[began(&events)..]);
     assert!(update.iter().all(|step| step.starts_with("ready")), "{update:?}");
 }
+
+/// Cliques of a scaling group go in order in each of its replicas, whenever one starts; and what rolls keeps its limits.
+#[test]
+fn cliques_of_a_scaling_group_start_in_order() {
+    let set = object(
+        "replicas: 1\ntemplate:\n  cliqueStartupType: CliqueStartupTypeInOrder\n  cliques:\n  - {name: leader, spec: {podSpec: $P}}\n  - {name: worker, spec: {replicas: 2, podSpec: $P}}\n  podCliqueScalingGroups: [{name: sg, cliqueNames: [leader, worker], replicas: 2}]",
+    );
+    let events = rolled(&set);
+    let members: Vec<String> = events[began(&events)..]
+        .iter()
+        .filter_map(|event| match &event.what {
+            What::MemberFree { of, member, .. } => Some(format!("{member} {} starts", of.instance)),
+            What::MemberReady { of, member, .. } => Some(format!("{member} {} ready", of.instance)),
+            _ => None,
+        })
+        .collect();
+    let one = |i: u32| {
+        ["leader N starts", "leader N ready", "worker N starts", "worker N ready"]
+            .map(|step| step.replace('N', &i.to_string()))
+    };
+    assert_eq!(members, [one(0), one(1)].concat());
+}

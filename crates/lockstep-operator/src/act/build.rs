@@ -135,6 +135,10 @@ impl Blueprint<'_> {
         let mut spec = member.template.get("spec").cloned().unwrap_or_else(|| json!({}));
         self.name_host(&mut spec, identity, &name, &values);
         add_environment(&mut spec, &expanded(&identity.env, &values));
+        for (claim, template) in &identity.resource_claims {
+            let named = json!({"name": claim, "resourceClaimName": expand(template, &values)});
+            push(&mut spec, "resourceClaims", named);
+        }
         if create.gated {
             push(&mut spec, "schedulingGates", json!({"name": label::GATE}));
         }
@@ -326,7 +330,7 @@ kind: LockstepSet
 metadata: {name: llama}
 spec:
   gang: {scheduler: PodGroup}
-  identity: {env: {LEADER: '{leader}.{set}', RANK: '{pod}', SIZE: '{size}'}, labels: {app: '{set}-{role}'}}
+  identity: {env: {LEADER: '{leader}.{set}', RANK: '{pod}', SIZE: '{size}'}, labels: {app: '{set}-{role}'}, resourceClaims: {gpus: '{set}-{group}-{instance}-gpus'}}
   coordination:
   - name: near
     affinityScheduling: {topologyKey: zone, ratios: {prefill: 2}}
@@ -391,6 +395,8 @@ spec:
         let rank: Vec<_> = env.iter().filter(|variable| variable["name"] == "RANK").collect();
         assert_eq!(rank, [&json!({"name": "RANK", "value": "own"})]);
         assert_eq!(pod["spec"]["hostname"], "llama-1-prefill-2-leader-0");
+        let claim = json!([{"name": "gpus", "resourceClaimName": "llama-1-2-gpus"}]);
+        assert_eq!(pod["spec"]["resourceClaims"], claim);
     }
 
     #[test]

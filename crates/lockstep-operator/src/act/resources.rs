@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lockstep_api::stored::{Content, StoredSet};
 use lockstep_core::gang::{Gang, GangName};
 use lockstep_core::model::{Role, RuleKind, Spec};
+use lockstep_core::stages::Stages;
 use lockstep_core::start;
 use serde_json::Value;
 
@@ -21,7 +22,9 @@ pub fn least_resources(set: &StoredSet, spec: &Spec, gang: &Gang) -> BTreeMap<St
         let instances = instances(spec, role, &gang.name);
         let content = set.roles.get(&role.name).and_then(|stored| stored.content().ok());
         let Some(content) = content.filter(|_| instances > 0) else { continue };
-        for member in &role.members {
+        let stages = Stages::of(role);
+        let stage = if let GangName::Stage(_, _, stage) = gang.name { stage } else { 0 };
+        for member in role.members.iter().filter(|member| stages.stage(&member.name) == stage) {
             let count = instances.saturating_mul(member.min_available);
             pods = pods.saturating_add(count);
             add(&mut sum, &of_member(&content, member.name.as_str()), i128::from(count));
@@ -36,7 +39,7 @@ fn instances(spec: &Spec, role: &Role, gang: &GangName) -> u32 {
     match gang {
         GangName::Base(stage) if start::stage(spec, role) == *stage => role.needed(),
         GangName::Base(_) => 0,
-        GangName::Instance(name, _) => u32::from(*name == role.name),
+        GangName::Instance(name, _) | GangName::Stage(name, _, _) => u32::from(*name == role.name),
         GangName::Batch(rule, _) => {
             let rule = spec.rules.iter().find(|known| known.name == *rule).map(|rule| &rule.kind);
             match rule {

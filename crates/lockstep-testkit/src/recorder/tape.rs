@@ -129,6 +129,7 @@ impl Tape {
         for role in &self.workload.spec().roles {
             self.layouts.insert(role.revision, role.members.clone());
         }
+        self.instances.follow(workload.spec());
         self.targets = revisions(workload.spec());
         (self.unheard, self.redirected) = (true, false);
         self.say_wish();

@@ -38,7 +38,7 @@ pub fn to_go_on(reason: Reason, set: &LiveSet, blocked: &BlockedStatus) -> Strin
         Reason::Paused => format!("`lockstep resume {name} -n {namespace}`"),
         Reason::OnDelete => format!("delete the pods when it suits you; {pods}"),
         Reason::ScalingHeld => "the other roles of the rule have to grow first".to_owned(),
-        Reason::StartOrder => format!("the role before has to have its minimum ready; {pods}"),
+        Reason::StartOrder => format!("what it starts after has to have its minimum ready; {pods}"),
         Reason::GangNotScheduled => format!("room for the base gang of the group; {pods}"),
         Reason::BatchNotReady => format!("the batch before has to become ready; {pods}"),
         Reason::RestartBackoff => {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use lockstep_core::blocked::Blocked;
 use lockstep_core::model::Spec;
-use lockstep_core::plan::{Action, CreateWhy, DeleteWhy, InstanceRef, Plan};
+use lockstep_core::plan::{Action, Create, CreateWhy, DeleteWhy, InstanceRef, Plan};
 use lockstep_core::revision::Revision;
 use lockstep_core::status::{Phase, RoleStatus};
 use lockstep_core::time::Time;
@@ -82,7 +82,7 @@ fn action_row(spec: &Spec, plan: &Plan, action: &Action) -> Vec<String> {
     match action {
         Action::Create(create) => {
             let gated = if create.gated { ", held by a gate" } else { "" };
-            let why = format!("{}{gated}", create_words(create.why));
+            let why = format!("{}{}{gated}", create_words(create.why), members(spec, create));
             row("create", &create.of, revision_words(plan, &create.of, create.revision), why)
         }
         Action::Delete(delete) => {
@@ -91,6 +91,16 @@ fn action_row(spec: &Spec, plan: &Plan, action: &Action) -> Vec<String> {
         }
         Action::Ungate(ungate) => row("ungate", &ungate.of, String::new(), "its turn has come".to_owned()),
     }
+}
+
+/// Which pods, where an instance is made member by member.
+fn members(spec: &Spec, create: &Create) -> String {
+    if spec.role(&create.of.role).is_none_or(|role| role.member_order.is_empty()) {
+        return String::new();
+    }
+    let mut names: Vec<&str> = create.pods.iter().map(|slot| slot.member.as_str()).collect();
+    names.dedup();
+    format!(": {}", words::list(&names))
 }
 
 fn revision_words(plan: &Plan, of: &InstanceRef, revision: Revision) -> String {

@@ -222,6 +222,8 @@ impl Cutter<'_> {
         let Some(spec) = self.stage.spec() else { return };
         let Some((group, unit)) = place(spec, what) else { return };
         match reason {
+            // Inside an instance nothing is moved by it.
+            Reason::StartOrder if rule.contains("].members[") => {}
             Reason::StartOrder | Reason::GangNotScheduled | Reason::BatchNotReady => {
                 let role = unit.and_then(|unit| Some(RoleName::new(unit.rsplit_once('-')?.0)));
                 self.gates.extend(role.map(|role| ((group, role), rule.to_owned())));

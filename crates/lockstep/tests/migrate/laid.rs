@@ -56,6 +56,24 @@ impl Laid {
         Some(Self { cluster, client, namespace, _operator: operator, dialect: dialect.name() })
     }
 
+    /// Makes a kind known that nobody looks after.
+    pub async fn define(&self, version: &str, kind: &str) {
+        let (group, version) = version.split_once('/').expect("a group");
+        let singular = kind.to_lowercase();
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version =
+            json!({"name": version, "served": true, "storage": true, "schema": {"openAPIV3Schema": open}});
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{singular}s.{group}")},
+            "spec": {
+                "group": group, "scope": "Namespaced", "versions": [version],
+                "names": {"kind": kind, "plural": format!("{singular}s"), "singular": singular, "listKind": format!("{kind}List")},
+            },
+        });
+        self.cluster.define(&definition).await.expect("a kind");
+    }
+
     /// Any objects of a kind in the namespace.
     pub fn api(&self, object: &Value) -> Api<DynamicObject> {
         let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -181,6 +199,14 @@ pub fn owner(object: &Value) -> Value {
     json!({
         "apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"],
         "uid": object["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+/// An object that another was made for.
+pub fn made(version: &str, kind: &str, name: &str, of: &Value, spec: Value) -> Value {
+    json!({
+        "apiVersion": version, "kind": kind,
+        "metadata": {"name": name, "ownerReferences": [owner(of)]}, "spec": spec,
     })
 }
 

@@ -11,5 +11,6 @@ mod inside;
 mod kthena;
 mod laid;
 mod rbg;
+mod rbg_set;
 mod watched;
 mod wrong;

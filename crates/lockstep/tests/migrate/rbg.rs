@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use lockstep_testkit::pods::is_ready;
 use serde_json::{Value, json};
 
-use crate::laid::{Laid, owner, pod};
+use crate::laid::{Laid, made, owner, pod};
 use crate::watched::Watched;
 
 const LLAMA: &str = "
@@ -31,31 +31,12 @@ const V1ALPHA2: &str = "workloads.x-k8s.io/v1alpha2";
 
 /// Kinds that nobody but the original knows.
 async fn define(laid: &Laid) {
-    for (kind, plural) in [("RoleInstanceSet", "roleinstancesets"), ("RoleInstance", "roleinstances")] {
-        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let version =
-            json!({"name": "v1alpha2", "served": true, "storage": true, "schema": {"openAPIV3Schema": open}});
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.workloads.x-k8s.io")},
-            "spec": {
-                "group": "workloads.x-k8s.io", "scope": "Namespaced", "versions": [version],
-                "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
-            },
-        });
-        laid.cluster.define(&definition).await.expect("a kind");
-    }
+    laid.define(V1ALPHA2, "RoleInstanceSet").await;
+    laid.define(V1ALPHA2, "RoleInstance").await;
 }
 
 fn labels(role: &str) -> Value {
     json!({"rbg.workloads.x-k8s.io/group-name": "llama", "rbg.workloads.x-k8s.io/role-name": role})
-}
-
-fn made(version: &str, kind: &str, name: &str, of: &Value, spec: Value) -> Value {
-    json!({
-        "apiVersion": version, "kind": kind,
-        "metadata": {"name": name, "ownerReferences": [owner(of)]}, "spec": spec,
-    })
 }
 
 fn configured(mut spec: Value) -> Value {

@@ -1,6 +1,6 @@
 //! What the proposal of Grove prints: four use cases, and every numbered sequence.
 
-use lockstep_core::simulate::trace::End;
+use lockstep_core::simulate::trace::{End, Event, What};
 use serde_json::{Value, json};
 
 use crate::manifest::{with_tag, yaml};
@@ -169,7 +169,40 @@ pub fn rows() -> Vec<Row> {
             assert!(!story.ever_mixed());
         }),
         several_at_once(),
+        in_order_inside(),
     ]
+}
+
+/// `CliqueStartupTypeInOrder` inside a scaling group: in each of its replicas, whenever one starts; and a pod that comes
+/// back into one that stands waits for nobody.
+fn in_order_inside() -> Row {
+    let object = object(
+        "replicas: 1\ntemplate:\n  cliqueStartupType: CliqueStartupTypeInOrder\n  cliques:\n  - {name: leader, spec: {podSpec: $P}}\n  - {name: worker, spec: {replicas: 2, podSpec: $P}}\n  podCliqueScalingGroups:\n  - {name: sg, cliqueNames: [leader, worker], replicas: 2, updateStrategy: {maxUnavailable: 0, maxSurge: 1}}",
+    );
+    let deeds = vec![
+        Deed::Apply(object.clone(), End::Complete),
+        Deed::Apply(with_tag(&object, "2"), End::Complete),
+        Deed::Delete("simple-0-sg-1-worker-0"),
+        Deed::Until("everything is updated", updated),
+    ];
+    Row::new("cliques of a scaling group in order", deeds, |story| {
+        let starts = |it: &What| match it {
+            What::MemberReady { of, member, .. } => Some(format!("{member} {} ready", of.instance)),
+            What::MemberFree { of, member, .. } => Some(format!("{member} {} starts", of.instance)),
+            _ => None,
+        };
+        let since = story.events[story.changed..].iter();
+        let mut members: Vec<String> = since.filter_map(|event| starts(&event.what)).collect();
+        // The one that was deleted.
+        assert_eq!(members.pop().as_deref(), Some("worker 1 ready"));
+        let each = |i: u32| {
+            ["leader N starts", "leader N ready", "worker N starts", "worker N ready"]
+                .map(|step| step.replace('N', &i.to_string()))
+        };
+        assert_eq!(members, [each(2), each(0), each(1)].concat());
+        let gates = |event: &&Event| matches!(event.what, What::Gate { .. });
+        assert_eq!(story.events.iter().filter(gates).count(), 10, "the workers of five replicas");
+    })
 }
 
 /// "Update 2 replicas simultaneously (`maxUnavailable=2`) instead of one at a time."
