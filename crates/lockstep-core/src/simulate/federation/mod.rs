@@ -260,7 +260,7 @@ impl<'a, W: Workload> Sim<'a, W> {
     /// Nothing will ever happen again.
     fn idle_end(&self) -> End {
         match self.world.wish.strategy.paused {
-            _ if self.is_over() => self.good_end(),
+            _ if self.at_rest && self.changes_left == 0 => self.good_end(),
             Some(true) => End::Paused,
             _ => End::Stuck,
         }
@@ -313,7 +313,9 @@ fn stand<W: Workload>(start: &Start, first: Option<&Wish>) -> World<W> {
                         strategy: in_force(entry, seen),
                         lease: seen.acknowledged,
                     };
-                    W::standing(spec, &Standing::seen(seen, *old))
+                    // What stands beside the template in force is another one, though nobody knows which.
+                    let old = if *old == spec.template { Template::MAX } else { *old };
+                    W::standing(spec, &Standing::seen(seen, old))
                 });
                 let lost = workload.as_ref().map_or(0, |w| w.total().saturating_sub(w.available()));
                 let arrived = entry.seen.clone();

@@ -44,14 +44,17 @@ impl StatefulSet {
         self.status = self.counts();
     }
 
+    /// One that does not serve is replaced without asking how many do.
     fn replace(&mut self, kept: usize) {
         let limit = self.spec.strategy.max_unavailable.unwrap_or(IntOrPercent::Int(1));
         let limit = limit.ceil_of(self.spec.replicas).max(1);
-        let down = count(self.pods.iter().flatten().filter(|pod| !pod.available));
+        let mut down = count(self.pods.iter().flatten().filter(|pod| !pod.available));
         let template = self.spec.template;
-        let old = self.pods.iter_mut().enumerate().rev().filter(|(ordinal, _)| *ordinal >= kept);
-        let old = old.filter_map(|(_, pod)| pod.as_mut()).filter(|pod| pod.template != template);
-        for pod in old.take(usize::try_from(limit.saturating_sub(down)).unwrap_or(0)) {
+        for pod in self.pods.iter_mut().skip(kept).rev().flatten().filter(|pod| pod.template != template) {
+            if pod.available && down >= limit {
+                return;
+            }
+            down += u32::from(pod.available);
             *pod = Pod { template, available: false };
         }
     }
