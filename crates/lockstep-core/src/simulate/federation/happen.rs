@@ -43,8 +43,12 @@ impl<W: Workload> Sim<'_, W> {
         }
         let clusters: Vec<String> = self.world.sites.keys().cloned().collect();
         for cluster in &clusters {
-            let latest = self.world.ledger.members.get(cluster).and_then(|entry| entry.latest());
-            self.desk(cluster).work = latest.filter(|lease| lease.id.0 > 0).cloned();
+            let entry = self.world.ledger.members.get(cluster);
+            let latest = entry.and_then(|entry| entry.latest()).filter(|lease| lease.id.0 > 0).cloned();
+            if let Some(lease) = latest.clone().map(Box::new) {
+                self.tell(What::Lease { cluster: cluster.clone(), lease });
+            }
+            self.desk(cluster).work = latest;
             self.touch(cluster);
             self.deliver_work(cluster);
         }

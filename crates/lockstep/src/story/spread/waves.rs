@@ -150,7 +150,11 @@ impl Cutter {
             What::Wish(wish) => self.wish = Some((**wish).clone()),
             What::Lease { cluster, lease } => {
                 self.granted.insert((cluster.clone(), lease.id), (**lease).clone());
-                self.leases.push((cluster.clone(), (**lease).clone()));
+                if self.wish.is_some() {
+                    self.leases.push((cluster.clone(), (**lease).clone()));
+                } else {
+                    self.sites.entry(cluster.clone()).or_default().lease = Some((**lease).clone());
+                }
             }
             What::Applied { cluster, lease } => {
                 let lease = self.granted.get(&(cluster.clone(), *lease)).cloned();
@@ -170,7 +174,7 @@ impl Cutter {
         let site = self.sites.entry(cluster.to_owned()).or_default();
         pods.clone_into(&mut site.pods);
         if stood {
-            site.replicas = site.total();
+            site.replicas = site.lease.as_ref().map_or(site.total(), |it| it.replicas);
             self.stood |= site.replicas > 0;
             self.initial.insert(cluster.to_owned(), site.replicas);
             self.before.insert(cluster.to_owned(), site.clone());
