@@ -10,11 +10,11 @@ mod federation;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use federation::clone_set::CloneSet;
-use federation::deployment::Deployment;
-use federation::world::{World, wish};
-use federation::{Spec, Workload, hash};
+use federation::{Play, Spec, Workload, World, wish};
 use lockstep_core::align::{Kind, Wish};
+use lockstep_core::simulate::federation::clone_set::CloneSet;
+use lockstep_core::simulate::federation::deployment::Deployment;
+use lockstep_core::simulate::federation::workload::hash;
 use stateright::{Checker, Model, Property};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -87,7 +87,7 @@ impl<W: Workload> Federation<W> {
             }
         }
         let World { wish, ledger, sites, promise } = world;
-        next.broken = promise.judge(sites, ledger, wish);
+        next.broken = promise.judge(sites, ledger, wish).map(|broken| broken.to_string());
         next
     }
 

@@ -6,19 +6,19 @@ mod federation;
 
 use std::collections::BTreeMap;
 
-use federation::clone_set::CloneSet;
-use federation::deployment::Deployment;
-use federation::world::{World, wish};
-use federation::{Dice, Workload, hash};
+use federation::{Dice, Play, Workload, World, wish};
 use lockstep_core::align::{
     Alignment, Code, Entry, Kind, Lease, LeaseId, Ledger, Observation, Reach, Report, RollingStrategy,
     SplitMode, Stance, Target, Wish, align,
 };
 use lockstep_core::number::IntOrPercent::{self, Int, Percent};
+use lockstep_core::simulate::federation::clone_set::CloneSet;
+use lockstep_core::simulate::federation::deployment::Deployment;
+use lockstep_core::simulate::federation::workload::hash;
 
 /// Steps a world through a rollout in an order drawn from a seed: any delay of status, nothing lost for ever.
 fn roll_out<W: Workload>(mut world: World<W>, seed: u64, each: impl Fn(&World<W>)) -> World<W> {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let names: Vec<String> = world.sites.keys().cloned().collect();
     for _ in 0..3000 {
         let name = &names[dice.below(names.len() as u32) as usize];
@@ -53,7 +53,7 @@ fn roll_out<W: Workload>(mut world: World<W>, seed: u64, each: impl Fn(&World<W>
                 }
             }
         }
-        world.promise.keep(&world.sites, &world.ledger, &world.wish);
+        world.keep();
         each(&world);
     }
     for _ in 0..200 {
@@ -130,7 +130,7 @@ fn reweighting_4_to_2_and_2_in_a_new_member_is_never_under_3_available() {
 }
 
 /// A member as the hub knows it, by hand.
-fn seen(r: u32, av: u32, upd: u32, updav: u32, template: u8, lease: u64) -> Observation {
+fn seen(r: u32, av: u32, upd: u32, updav: u32, template: u16, lease: u64) -> Observation {
     Observation {
         replicas: r,
         total: r,

@@ -15,12 +15,12 @@
 
 mod federation;
 
-use federation::clone_set::CloneSet;
-use federation::deployment::Deployment;
-use federation::world::{World, wish};
-use federation::{Dice, Spec, Workload, hash};
+use federation::{Dice, Spec, Workload, World, wish};
 use lockstep_core::align::{Kind, SplitMode, Target, Wish};
 use lockstep_core::number::IntOrPercent::{Int, Percent};
+use lockstep_core::simulate::federation::clone_set::CloneSet;
+use lockstep_core::simulate::federation::deployment::Deployment;
+use lockstep_core::simulate::federation::workload::hash;
 
 /// Which troubles a run may have.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ fn any_strategy(dice: &mut Dice, w: &mut Wish) {
 fn change_of_mind(dice: &mut Dice, w: &mut Wish) -> &'static str {
     match dice.below(8) {
         0 | 1 => {
-            w.template = hash(dice.below(4) as u8);
+            w.template = hash(dice.below(4) as u16);
             "template"
         }
         2 => {
@@ -218,25 +218,15 @@ impl<W: Workload> Run<'_, W> {
     }
 
     fn lose_a_pod(&mut self, name: &str) {
-        let site = self.world.sites.get_mut(name).unwrap();
-        let Some(w) = &mut site.workload else { return };
+        let Some(w) = &self.world.sites[name].workload else { return };
         let nth = self.dice.below(w.available());
-        let old = w.total() - w.of_template(self.world.wish.template.0[1..].parse().unwrap());
-        let lost = if self.dice.one_in(2) { w.crash(nth) } else { w.evict(nth) };
-        site.lost += u32::from(lost);
-        let old_left = w.total() - w.of_template(self.world.wish.template.0[1..].parse().unwrap());
-        self.world.promise.old_lost += i64::from(old.saturating_sub(old_left));
+        let crash = self.dice.one_in(2);
+        self.world.lose(name, nth, crash);
         self.tell(|w| format!("{name} loses a pod: {}", picture(w, name)));
     }
 
     fn judge(&mut self) -> Result<(), String> {
-        let World { wish, ledger, sites, promise } = &mut self.world;
-        for site in sites.values_mut() {
-            if site.lost > 0 && site.workload.as_ref().is_some_and(W::is_whole) {
-                site.lost = 0;
-            }
-        }
-        promise.judge(sites, ledger, wish).map_or(Ok(()), Err)
+        self.world.judge().map_or(Ok(()), |broken| Err(broken.to_string()))
     }
 
     /// The faults stop; everything must arrive.
@@ -327,7 +317,7 @@ fn run<W: Workload>(
     seed: u64,
     aloud: bool,
 ) -> Result<(), String> {
-    let mut dice = Dice(seed ^ 0x5eed_0000_0000);
+    let mut dice = Dice::new(seed ^ 0x5eed_0000_0000);
     let wish = any_wish(&mut dice, kind);
     let world = World::running(wish, running);
     let mut run = Run { world, dice, profile, story: aloud.then(Vec::new) };

@@ -20,7 +20,7 @@ pub fn wish(kind: &Interpretation, template: &Value, binding: &Value, split: Spl
 }
 
 /// The binding's clusters. Where the scheduler gives no numbers, each has all of the replicas.
-fn clusters(binding: &Value) -> Vec<Target> {
+pub fn clusters(binding: &Value) -> Vec<Target> {
     let all = binding["spec"]["replicas"].clone();
     let clusters = binding["spec"]["clusters"].as_array().map(Vec::as_slice).unwrap_or_default();
     let target = |it: &Value| {

@@ -6,6 +6,7 @@
 //! - [`binding`]: what the user asks for, from the resource template and its ResourceBinding.
 //! - [`policy`]: who asks for it.
 //! - [`mod@pace`]: which clusters' turn has not come.
+//! - [`rehearsal`]: the same for a rollout that is only played.
 //! - [`work`]: a Work, and what its member says.
 //! - [`mod@stamp`]: what a Work may carry, from its manifest and the ledger.
 //! - [`outlook`]: what a rollout says of itself.
@@ -18,6 +19,7 @@ pub mod outlook;
 pub mod pace;
 pub mod path;
 pub mod policy;
+pub mod rehearsal;
 pub mod stamp;
 pub mod work;
 

@@ -8,12 +8,13 @@ use lockstep_api::Duration;
 use lockstep_core::time::Millis;
 
 use crate::commands::install::InstallArgs;
-use crate::commands::live::args::{Live, set_name};
+use crate::commands::live::args::{Live, Subject, subject};
 use crate::commands::migrate::{HELP as MIGRATE_HELP, MigrateArgs};
 use crate::commands::operator::{FederationArgs, OperatorArgs};
 use crate::commands::uninstall::UninstallArgs;
 use crate::commands::up::args::{HELP as UP_HELP, UpArgs};
 use crate::input::cluster::ClusterArgs;
+use crate::input::spread::clusters::Clusters;
 
 /// Plan, simulate and check rollouts of LockstepSets before they happen; follow and steer them while they do.
 ///
@@ -96,12 +97,16 @@ Examples:
   lockstep plan -f old.yaml --to new.yaml -o svg > rollout.svg
   lockstep plan -f set.yaml --snapshot state.yaml    what happens next, from this state
   lockstep plan --live llama                         the same, from what a cluster holds, and what is left
-  lockstep plan --live llama --to new.yaml           what applying this would do to it";
+  lockstep plan --live llama --to new.yaml           what applying this would do to it
+  lockstep plan -f web.yaml --to web-v2.yaml --clusters member1=4,member2=6
+                                                     a Deployment over clusters: see federation.md
+  lockstep plan --live deployment/web                what is left of its rollout, on Karmada's API server";
 
 const SIMULATE_EXAMPLES: &str = "\
 Examples:
   lockstep simulate -f old.yaml --to new.yaml --faults rough-day.yaml --runs 500
-  lockstep simulate -f old.yaml --to new.yaml --seed 7 -o jsonl > trace.jsonl";
+  lockstep simulate -f old.yaml --to new.yaml --seed 7 -o jsonl > trace.jsonl
+  lockstep simulate -f web.yaml --to web-v2.yaml --clusters member1=4,member2=6 --faults outages.yaml --runs 500";
 
 const LINT_EXAMPLES: &str = "\
 Examples:
@@ -129,9 +134,10 @@ pub struct ConvertArgs {
 /// `lockstep plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The manifest that runs now. Without it: a first start. `-` reads stdin.
+    /// The manifest that runs now. Without it: a first start. `-` reads stdin. Of what is spread over clusters also a
+    /// ResourceBinding and a FederationPolicy, in the same file or further ones.
     #[arg(short = 'f', long = "from", value_name = "FILE")]
-    pub from: Option<PathBuf>,
+    pub from: Vec<PathBuf>,
     /// The manifest that is wished for.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["snapshot", "live"])]
     #[arg(conflicts_with = "snapshot")]
@@ -139,9 +145,13 @@ pub struct PlanArgs {
     /// An observed state: show what the engine would do now. Needs -f and no --to.
     #[arg(long, value_name = "FILE", requires = "from")]
     pub snapshot: Option<PathBuf>,
-    /// A set in a cluster: what would happen to it next, or with --to, on the way to that.
-    #[arg(long, value_name = "NAME", value_parser = set_name, conflicts_with_all = ["from", "snapshot"])]
-    pub live: Option<String>,
+    /// How many pods each cluster is to have, instead of a ResourceBinding.
+    #[arg(long, value_name = "CLUSTER=N,…", conflicts_with_all = ["snapshot", "live"])]
+    pub clusters: Option<Clusters>,
+    /// A set in a cluster, or what is spread over clusters (`deployment/web`, `froll/NAME`): what would happen to it
+    /// next, or with --to, on the way to that.
+    #[arg(long, value_name = "NAME", value_parser = subject, conflicts_with_all = ["from", "snapshot"])]
+    pub live: Option<Subject>,
     /// Where that set is.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -159,7 +169,7 @@ pub struct PlanArgs {
 /// How long things take.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Pace {
-    /// How long pods take to become ready: one time for all, or by role.
+    /// How long pods take to become ready: one time for all, or by role (by cluster, of what is spread over clusters).
     #[arg(long, value_name = "5m | ROLE=8m,…", value_delimiter = ',')]
     pub ready: Vec<Ready>,
     /// How long pods take to terminate.
@@ -207,12 +217,16 @@ pub enum PlanForm {
 /// `lockstep simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// The manifest that runs now. Without it: a first start. `-` reads stdin.
+    /// The manifest that runs now. Without it: a first start. `-` reads stdin. Of what is spread over clusters also a
+    /// ResourceBinding and a FederationPolicy, in the same file or further ones.
     #[arg(short = 'f', long = "from", value_name = "FILE")]
-    pub from: Option<PathBuf>,
+    pub from: Vec<PathBuf>,
     /// The manifest that is wished for.
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
+    /// How many pods each cluster is to have, instead of a ResourceBinding.
+    #[arg(long, value_name = "CLUSTER=N,…")]
+    pub clusters: Option<Clusters>,
     /// How long things take; stands over what the fault profile says.
     #[command(flatten)]
     pub pace: Pace,

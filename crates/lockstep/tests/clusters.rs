@@ -42,6 +42,17 @@ impl Up {
         lockstep(&args)
     }
 
+    /// What is left of the rollout, played from the ledger that stands.
+    #[track_caller]
+    fn plans(&self, more: &[&str], parts: &[&str]) {
+        let args = ["plan", "--live", "deployment/web", "--kubeconfig", &self.kubeconfig];
+        let ran = lockstep(&[&args[..], more].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        for part in parts {
+            assert!(ran.out.contains(part), "{part:?} is not in\n{}{}", ran.out, ran.err);
+        }
+    }
+
     #[track_caller]
     fn says(&self, verb: &str, more: &[&str], part: &str) {
         let ran = self.verb(verb, more);
@@ -105,6 +116,8 @@ fn what_is_spread_is_followed_paused_and_aborted_by_the_verbs_of_a_set() {
     up.until("web: complete");
     let all = "12 of 12 pods new and available (member1 4/4, member2 4/4, member3 4/4)";
     up.says("status", &[], &format!("deployment/web: complete: {all}"));
+    let over = "web: Deployment of 12 pods over member1 (4), member2 (4) and member3 (4), what is left of the rollout";
+    up.plans(&[], &[over, "Can finish: yes"]);
     up.refuses("abort", "there is nothing to abort: deployment/web has the template that stood complete");
 
     up.says(
@@ -117,6 +130,8 @@ fn what_is_spread_is_followed_paused_and_aborted_by_the_verbs_of_a_set() {
     up.until("web: paused with registry.example/web:v2");
     up.says("status", &["--no-wait"], "deployment/web: paused: 0 of 12 pods new and available");
     up.says("why", &[], "lets it go on");
+    let sum = "12 replacements, at least 10 of 12 available over all clusters, at most 13 pods";
+    up.plans(&[], &[over, "paused: nothing moves until it is resumed", sum, "Can finish: yes"]);
     up.says("resume", &[], "deployment/web resumed");
     up.says("status", &["--timeout", "2m"], &format!("deployment/web: complete: {all}"));
 

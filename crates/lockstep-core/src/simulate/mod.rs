@@ -4,6 +4,7 @@
 //! all run this.
 
 pub mod faults;
+pub mod federation;
 pub mod record;
 pub mod rng;
 pub mod trace;

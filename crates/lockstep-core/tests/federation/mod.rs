@@ -1,31 +1,25 @@
-//! A model world for the aligner: member clusters whose workload controllers behave as the real ones do, and
-//! a network that delays, loses and reorders what they report.
-#![allow(dead_code)]
+//! What the tests of the aligner share: a wish by its numbers, dice, and rounds in which everybody acts.
+#![allow(dead_code, unused_imports)]
 
-pub mod clone_set;
-pub mod deployment;
-pub mod promise;
-pub mod world;
+use lockstep_core::align::{Alignment, Kind, RollingStrategy, SplitMode, Target, Wish};
+use lockstep_core::number::IntOrPercent::Int;
+use lockstep_core::simulate::federation::workload::hash;
+pub use lockstep_core::simulate::federation::workload::{Spec, Workload};
+pub use lockstep_core::simulate::federation::world::World;
+use lockstep_core::simulate::rng::Rng;
 
-use lockstep_core::align::{LeaseId, Observation, RollingStrategy, TemplateHash};
-use lockstep_core::number::IntOrPercent;
-
-/// splitmix64: small, seeded, and good enough to shake a state machine.
+/// The generator of the model world, in the sizes of small federations.
 #[derive(Debug, Clone)]
-pub struct Dice(pub u64);
+pub struct Dice(Rng);
 
 impl Dice {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    pub fn new(seed: u64) -> Self {
+        Self(Rng::new(seed))
     }
 
     /// A number below `n`.
     pub fn below(&mut self, n: u32) -> u32 {
-        (self.next() % u64::from(n.max(1))) as u32
+        (self.0.next_u64() % u64::from(n.max(1))) as u32
     }
 
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
@@ -37,68 +31,64 @@ impl Dice {
     }
 }
 
-pub type Template = u8;
-
-pub fn hash(template: Template) -> TemplateHash {
-    TemplateHash(format!("t{template}"))
-}
-
-pub fn template(hash: &TemplateHash) -> Template {
-    hash.0[1..].parse().unwrap()
-}
-
-/// What a member's manifest says, whatever its kind.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Spec {
-    pub template: Template,
-    pub replicas: u32,
-    pub strategy: RollingStrategy,
-    pub lease: Option<LeaseId>,
-}
-
-impl Spec {
-    pub fn paused(&self) -> bool {
-        self.strategy.paused.unwrap_or(false)
-    }
-
-    pub fn max_surge(&self) -> u32 {
-        self.strategy.max_surge.unwrap_or(IntOrPercent::Int(0)).ceil_of(self.replicas)
+pub fn wish(kind: Kind, split: &[u32], unavailable: u32, surge: u32, partition: u32) -> Wish {
+    Wish {
+        held: Default::default(),
+        kind,
+        template: hash(0),
+        strategy: RollingStrategy {
+            paused: None,
+            partition: kind.has_partition().then_some(Int(partition)),
+            max_unavailable: Some(Int(unavailable)),
+            max_surge: Some(Int(surge)),
+        },
+        split: SplitMode::Sequential,
+        clusters: split
+            .iter()
+            .enumerate()
+            .map(|(i, n)| Target { cluster: format!("c{}", i + 1), replicas: *n })
+            .collect(),
     }
 }
 
-/// A pod that is not terminating.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pod {
-    pub template: Template,
-    pub available: bool,
+/// What a test does with a world, and the world itself does not.
+pub trait Play {
+    /// A round in which everybody does what there is to do. Panics where a promise is broken.
+    fn round(&mut self) -> Alignment;
+    /// Panics where a promise is broken.
+    fn keep(&mut self);
 }
 
-/// What the world can do to a workload.
-pub trait Workload: Clone + Eq + std::hash::Hash + std::fmt::Debug {
-    /// The workload as its manifest creates it.
-    fn create(spec: Spec) -> Self;
-    fn spec(&self) -> &Spec;
-    fn apply(&mut self, spec: Spec);
-    /// Every different step its controllers could take now; an empty answer means they are at rest.
-    fn steps(&self) -> Vec<Self>;
-    fn pods(&self) -> Vec<Pod>;
-    /// A pod that is not available becomes available; `nth` among those.
-    fn ready(&mut self, nth: u32) -> bool;
-    /// A pod stops being available.
-    fn crash(&mut self, nth: u32) -> bool;
-    /// A pod is evicted.
-    fn evict(&mut self, nth: u32) -> bool;
-    /// What its status says, if the controller has seen the manifest in force.
-    fn report(&self) -> Option<Observation>;
-    /// Whether nothing that a fault took is missing, in its pods or in what its controllers believe.
-    fn is_whole(&self) -> bool;
-    fn of_template(&self, template: Template) -> u32 {
-        self.pods().iter().filter(|p| p.template == template).count() as u32
+impl<W: Workload> Play for World<W> {
+    fn round(&mut self) -> Alignment {
+        let answer = self.align();
+        let names: Vec<String> = self.sites.keys().cloned().collect();
+        for name in &names {
+            self.apply(name);
+            if let Some(site) = self.sites.get_mut(name)
+                && let Some(workload) = &mut site.workload
+            {
+                for _ in 0..3 {
+                    for step in 0..workload.steps().len() {
+                        if let Some(next) = workload.steps().get(step) {
+                            *workload = next.clone();
+                        }
+                    }
+                    while workload.ready(0) {}
+                }
+                site.in_flight.clear();
+            }
+            self.send(name);
+            self.deliver(name, 0);
+            self.keep();
+        }
+        answer
     }
-    fn available(&self) -> u32 {
-        self.pods().iter().filter(|p| p.available).count() as u32
-    }
-    fn total(&self) -> u32 {
-        self.pods().len() as u32
+
+    fn keep(&mut self) {
+        let Self { promise, sites, ledger, wish } = self;
+        if let Some(broken) = promise.judge(sites, ledger, wish) {
+            panic!("{broken}");
+        }
     }
 }

@@ -9,6 +9,7 @@ mod manual;
 pub mod migrate;
 mod now;
 pub mod operator;
+mod over_clusters;
 mod plan;
 mod simulate;
 pub mod uninstall;

@@ -15,8 +15,8 @@ use crate::show::now_table;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
-    let (Some(from), Some(snapshot)) = (&args.from, &args.snapshot) else {
-        anyhow::bail!("--snapshot needs -f: the manifest that is wished for");
+    let ([from], Some(snapshot)) = (&args.from[..], &args.snapshot) else {
+        anyhow::bail!("--snapshot needs one -f: the manifest that is wished for");
     };
     let manifest = Manifest::read(from)?;
     say(&manifest.warnings, screen);

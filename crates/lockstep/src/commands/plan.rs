@@ -8,12 +8,13 @@ use lockstep_core::simulate::trace::{End, Event};
 use lockstep_core::simulate::{Outcome, Present, Scenario, run as play};
 use lockstep_core::time::Millis;
 
-use super::say;
+use super::{over_clusters, say};
 use crate::args::{Pace, PlanArgs, PlanForm};
 use crate::exit::Exit;
 use crate::input::complaint::{BadInput, Complaint};
 use crate::input::manifest::{Manifest, read_pair};
 use crate::input::pace;
+use crate::input::texts::Texts;
 use crate::screen::Screen;
 use crate::show::plan_json::{self, Told};
 use crate::show::title::{Title, title};
@@ -44,7 +45,11 @@ pub struct Played {
 /// Runs the command.
 pub fn run(args: &PlanArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit> {
     let Some(to) = &args.to else { anyhow::bail!("--to is required: the manifest that is wished for") };
-    let (from, to) = read_pair(args.from.as_deref(), to)?;
+    let texts = Texts::read(&args.from, to);
+    if args.clusters.is_some() || texts.are_spread() {
+        return over_clusters::plan(texts, args, screen);
+    }
+    let (from, to) = read_pair(texts)?;
     say(&to.warnings, screen);
     tell(from.as_ref(), &to, None, args, screen)
 }

@@ -8,14 +8,15 @@ use lockstep_core::prove::{Proof, prove};
 use lockstep_core::simulate::{Scenario, run as play};
 use lockstep_core::time::Millis;
 
-use super::say;
+use super::{over_clusters, say};
 use crate::args::{SimulateArgs, SimulateForm};
 use crate::exit::Exit;
 use crate::input::fault_profile::{self, Profile};
 use crate::input::manifest::read_pair;
 use crate::input::pace;
+use crate::input::texts::Texts;
 use crate::screen::Screen;
-use crate::show::summary::{Summary, sum_up};
+use crate::show::summary::{Failure, Summary, sum_up};
 use crate::show::title::title;
 use crate::story::runs;
 
@@ -24,7 +25,11 @@ pub fn run(args: &SimulateArgs, screen: &mut Screen<'_>) -> anyhow::Result<Exit>
     if args.output == SimulateForm::Jsonl && args.runs > 1 {
         anyhow::bail!("-o jsonl writes the trace of one run: leave --runs out and choose it with --seed");
     }
-    let (from, to) = read_pair(args.from.as_deref(), &args.to)?;
+    let texts = Texts::read(&args.from, &args.to);
+    if args.clusters.is_some() || texts.are_spread() {
+        return over_clusters::simulate(texts, args, screen);
+    }
+    let (from, to) = read_pair(texts)?;
     say(&to.warnings, screen);
     let from_spec = from.as_ref().map(|from| &from.spec);
     let mut profile = match &args.faults {
@@ -93,7 +98,8 @@ pub fn play_all(scenario: &Scenario, profile: &Profile, seed: u64, count: u64, w
     summary
 }
 
-fn progress(count: u64, watched: bool) -> ProgressBar {
+/// A bar that says how many of the runs are done, if anybody watches.
+pub fn progress(count: u64, watched: bool) -> ProgressBar {
     if count < 2 || !watched {
         return ProgressBar::hidden();
     }
@@ -121,18 +127,23 @@ fn trace(scenario: &Scenario, seed: u64, screen: &mut Screen<'_>) -> anyhow::Res
 /// The summary and the promises for people.
 pub fn show(summary: &Summary, screen: &mut Screen<'_>) -> anyhow::Result<()> {
     writeln!(screen.out, "{}\n", summary.text())?;
-    if summary.broken.is_empty() {
-        let runs = crate::show::words::count(summary.runs, "run");
+    show_promises(summary.runs, &summary.broken, screen)
+}
+
+/// Whether the promises were kept, and if not, where to look.
+pub fn show_promises(runs: u64, broken: &[Failure], screen: &mut Screen<'_>) -> anyhow::Result<()> {
+    if broken.is_empty() {
+        let runs = crate::show::words::count(runs, "run");
         writeln!(screen.out, "Promises: {} in {runs}", screen.paint.good("all kept"))?;
         return Ok(());
     }
-    let count = crate::show::words::count(summary.broken.len() as u64, "time");
+    let count = crate::show::words::count(broken.len() as u64, "time");
     writeln!(screen.out, "Promises: {}", screen.paint.bad(&format!("broken {count}")))?;
-    for failure in summary.broken.iter().take(10) {
+    for failure in broken.iter().take(10) {
         let (promise, t, detail) = (&failure.promise, failure.t, &failure.detail);
         writeln!(screen.out, "  seed {}, at {}: {promise}: {detail}", failure.seed, Millis(t))?;
     }
-    let seed = summary.broken[0].seed;
+    let seed = broken[0].seed;
     writeln!(screen.out, "Replay with the same files and --seed {seed} -o jsonl")?;
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use lockstep_core::model::Spec;
 use lockstep_core::names::RoleName;
-use lockstep_core::number::IntOrPercent;
 use lockstep_core::time::Millis;
 
 use super::fault_profile::{About, role};
@@ -82,12 +81,12 @@ fn apply(reader: &mut Reader<'_>, at: &Place<'_>, kind: &str, about: &About<'_>,
             }
         }),
         _ if at.value.is_object() => each_role(reader, at, about, |reader, at, name| {
-            if let Some((role, kept)) = find(spec, &name).zip(int_or_percent(reader, at)) {
+            if let Some((role, kept)) = find(spec, &name).zip(reader.int_or_percent(at)) {
                 role.strategy.partition = kept;
             }
         }),
         _ => {
-            if let Some(kept) = int_or_percent(reader, at) {
+            if let Some(kept) = reader.int_or_percent(at) {
                 spec.strategy.partition = kept;
             }
         }
@@ -121,14 +120,6 @@ fn size(reader: &mut Reader<'_>, at: &Place<'_>) -> Option<u32> {
         return None;
     }
     Some(size)
-}
-
-fn int_or_percent(reader: &mut Reader<'_>, at: &Place<'_>) -> Option<IntOrPercent> {
-    let found = serde_json::from_value(at.value.clone()).ok();
-    if found.is_none() {
-        reader.refuse(at, "must be a whole number from 0 up or a percentage such as 25%");
-    }
-    found
 }
 
 fn apply_file(reader: &mut Reader<'_>, at: &Place<'_>, file: &str, about: &About<'_>) -> Option<Spec> {

@@ -43,6 +43,11 @@ impl Complaint {
         Self::error(file, Problem { path: String::new(), value: None, message: message.into(), line: None })
     }
 
+    /// A warning about the file as a whole.
+    pub fn warning_of_file(file: &str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::of_file(file, message) }
+    }
+
     /// `file:line`, or the file alone.
     pub fn place(&self) -> String {
         match self.problem.line {

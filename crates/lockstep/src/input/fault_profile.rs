@@ -18,7 +18,7 @@ use super::strikes;
 use crate::show::words;
 
 /// How long a faulty world is played after the last fault and the last change, if the profile does not say.
-const PLAYED_AFTER: Millis = Millis::minutes(7 * 24 * 60);
+pub(super) const PLAYED_AFTER: Millis = Millis::minutes(7 * 24 * 60);
 
 /// What a profile says, for one pair of manifests.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,14 +219,7 @@ fn faults(reader: &mut Reader<'_>, root: &Place<'_>) -> Faults {
     if let Some(at) = &every
         && reader.map(at, EVERY)
     {
-        let mut often = |key: &str| {
-            let at = at.get(key)?;
-            let time = reader.duration(&at)?;
-            if time < Millis::seconds(1) {
-                reader.refuse(&at, "must be at least 1s");
-            }
-            Some(time)
-        };
+        let mut often = |key: &str| reader.often(&at.get(key)?);
         faults.crash = often("crash");
         faults.fail = often("fail");
         faults.eviction = often("eviction");

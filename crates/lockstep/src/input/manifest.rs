@@ -7,6 +7,7 @@ use lockstep_api::{Document, Problem, Valid};
 use lockstep_core::model::Spec;
 
 use super::complaint::{BadInput, Complaint};
+use super::texts::{Text, Texts};
 use super::theirs::{self, Theirs};
 
 /// The largest file that is read: far above any manifest, far below any memory.
@@ -89,8 +90,10 @@ impl Manifest {
 }
 
 /// Reads two manifests and reports what is wrong with either.
-pub fn read_pair(from: Option<&Path>, to: &Path) -> Result<(Option<Manifest>, Manifest), BadInput> {
-    match (from.map(Manifest::read).transpose(), Manifest::read(to)) {
+pub fn read_pair(texts: Texts) -> Result<(Option<Manifest>, Manifest), BadInput> {
+    let parse = |text: Result<Text, BadInput>| text.and_then(|it| Manifest::parse(&it.file, it.text));
+    let (from, to) = texts.of_a_set()?;
+    match (from.map(parse).transpose(), parse(to)) {
         (Ok(from), Ok(to)) => {
             if let Some(complaint) = from.as_ref().and_then(|from| other_set(from, &to)) {
                 return Err(BadInput(vec![complaint]));

@@ -48,6 +48,7 @@ pub fn say(nature: &Nature, spec: &Spec) -> String {
     format!("start-up {start}, termination {}", say_span(nature.termination))
 }
 
-fn say_span(span: Span) -> String {
+/// A length of time, or from one to another.
+pub fn say_span(span: Span) -> String {
     if span.min == span.max { span.min.to_string() } else { format!("{}–{}", span.min, span.max) }
 }

@@ -1,6 +1,7 @@
 //! Reads a file field by field and reports everything that is wrong with it, not only the first thing.
 
 use lockstep_api::{Document, Duration, Problem};
+use lockstep_core::number::IntOrPercent;
 use lockstep_core::simulate::faults::Span;
 use lockstep_core::time::Millis;
 use serde::de::DeserializeOwned;
@@ -149,6 +150,24 @@ impl<'a> Reader<'a> {
         let found = at.value.as_str().and_then(duration);
         if found.is_none() {
             self.refuse(at, "must be a length of time such as 30s, 5m or 1h30m");
+        }
+        found
+    }
+
+    /// How often something happens: a length of time that is not too short.
+    pub fn often(&mut self, at: &Place<'_>) -> Option<Millis> {
+        let time = self.duration(at)?;
+        if time < Millis::seconds(1) {
+            self.refuse(at, "must be at least 1s");
+        }
+        Some(time)
+    }
+
+    /// A whole number or a percentage.
+    pub fn int_or_percent(&mut self, at: &Place<'_>) -> Option<IntOrPercent> {
+        let found = serde_json::from_value(at.value.clone()).ok();
+        if found.is_none() {
+            self.refuse(at, "must be a whole number from 0 up or a percentage such as 25%");
         }
         found
     }

@@ -6,6 +6,7 @@ pub mod columns;
 pub mod diff;
 pub mod drain_table;
 pub mod now_table;
+pub mod over_clusters;
 pub mod plan_json;
 pub mod plan_table;
 pub mod pod_state;

@@ -62,12 +62,27 @@ pub struct Failure {
 }
 
 impl Spread {
-    fn of(mut values: Vec<u64>) -> Self {
+    /// Of these values.
+    pub fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
         match (values.first(), values.get(values.len() / 2), values.last()) {
             (Some(min), Some(median), Some(max)) => Self { min: *min, median: *median, max: *max },
             _ => Self::default(),
         }
+    }
+
+    /// The median of each over all runs; where a run has none it is zero. Those that come to nothing are left out.
+    pub fn medians<K>(
+        all: BTreeMap<K, Vec<u64>>,
+        runs: usize,
+        name: impl Fn(K) -> String,
+    ) -> BTreeMap<String, u64> {
+        let median = |mut values: Vec<u64>| {
+            values.resize(runs.max(values.len()), 0);
+            Self::of(values).median
+        };
+        let medians = all.into_iter().map(|(key, values)| (name(key), median(values)));
+        medians.filter(|(_, median)| *median > 0).collect()
     }
 }
 
@@ -93,27 +108,20 @@ pub fn sum_up(runs: &[Run]) -> Summary {
             detail: broken.detail.clone(),
         }));
     }
-    summary.waits_ms = waits(runs);
+    summary.waits_ms = waited(runs);
     summary
 }
 
-fn waits(runs: &[Run]) -> BTreeMap<String, u64> {
+fn waited(runs: &[Run]) -> BTreeMap<String, u64> {
     let mut all: BTreeMap<Reason, Vec<u64>> = BTreeMap::new();
     for (reason, time) in runs.iter().flat_map(|run| &run.outcome.waits) {
         all.entry(*reason).or_default().push(time.0);
     }
-    let median = |mut times: Vec<u64>| {
-        times.resize(runs.len().max(times.len()), 0);
-        Spread::of(times).median
-    };
-    all.into_iter()
-        .map(|(reason, times)| (reason.to_string(), median(times)))
-        .filter(|(_, t)| *t > 0)
-        .collect()
+    Spread::medians(all, runs.len(), |reason| reason.to_string())
 }
 
 /// How a run ended, in a word.
-fn end_word(end: End) -> &'static str {
+pub fn end_word(end: End) -> &'static str {
     match end {
         End::Complete => "complete",
         End::PartitionReached => "partitionReached",
@@ -143,42 +151,42 @@ impl Summary {
 
     /// The summary for people.
     pub fn text(&self) -> String {
-        let ended: Vec<String> =
-            self.ended
-                .iter()
-                .map(|(end, n)| {
-                    if self.runs == 1 { end_words(end).to_owned() } else { format!("{n} {}", end_words(end)) }
-                })
-                .collect();
-        let mut rows = vec![vec!["ended".to_owned(), ended.join(", ")]];
-        rows.push(vec!["time".to_owned(), self.spread(self.duration_ms, words::roughly)]);
+        let mut rows = vec![vec!["ended".to_owned(), ended(&self.ended, self.runs)]];
+        rows.push(vec!["time".to_owned(), spread(self.duration_ms, self.runs, words::roughly)]);
         let least: Vec<String> =
             self.least.iter().map(|(role, (least, of))| format!("{role} {least}/{of}")).collect();
         rows.push(vec!["available (least)".to_owned(), least.join(", ")]);
-        rows.push(vec!["waited".to_owned(), self.waits()]);
-        rows.push(vec!["plans made".to_owned(), self.spread(self.plans, |n| n.to_string())]);
+        rows.push(vec!["waited".to_owned(), waits(&self.waits_ms)]);
+        rows.push(vec!["plans made".to_owned(), spread(self.plans, self.runs, |n| n.to_string())]);
         if let Some(why) = &self.may_hold {
             rows.push(vec!["may hold".to_owned(), why.clone()]);
         }
         rows.retain(|row| !row[1].is_empty());
         words::table(&[], &rows)
     }
+}
 
-    fn spread(&self, spread: Spread, say: impl Fn(u64) -> String) -> String {
-        if self.runs == 1 {
-            return say(spread.median);
-        }
-        format!("{} to {}, median {}", say(spread.min), say(spread.max), say(spread.median))
-    }
+/// How many runs ended how, in words.
+pub fn ended(ended: &BTreeMap<String, u64>, runs: u64) -> String {
+    let each = ended.iter().map(|(end, n)| {
+        if runs == 1 { end_words(end).to_owned() } else { format!("{n} {}", end_words(end)) }
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
 
-    fn waits(&self) -> String {
-        let mut waits: Vec<(&String, &u64)> = self.waits_ms.iter().collect();
-        waits.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
-        let shown: Vec<String> = waits
-            .iter()
-            .take(6)
-            .map(|(reason, time)| format!("{reason} {}", words::roughly(**time)))
-            .collect();
-        shown.join(", ")
+/// The least, the most and the middle, in words.
+pub fn spread(spread: Spread, runs: u64, say: impl Fn(u64) -> String) -> String {
+    if runs == 1 {
+        return say(spread.median);
     }
+    format!("{} to {}, median {}", say(spread.min), say(spread.max), say(spread.median))
+}
+
+/// How long it waited for what, the longest first.
+pub fn waits(waits: &BTreeMap<String, u64>) -> String {
+    let mut waits: Vec<(&String, &u64)> = waits.iter().collect();
+    waits.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
+    let shown: Vec<String> =
+        waits.iter().take(6).map(|(reason, time)| format!("{reason} {}", words::roughly(**time))).collect();
+    shown.join(", ")
 }

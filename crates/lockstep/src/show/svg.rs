@@ -7,7 +7,8 @@ use lockstep_core::model::Spec;
 use super::words;
 use crate::story::lanes::{Doing, Lane};
 
-const LEFT: u64 = 190;
+/// Where time begins.
+pub const LEFT: u64 = 190;
 const WIDTH: u64 = 980;
 const LANE: u64 = 18;
 const TOP: u64 = 84;
@@ -65,22 +66,45 @@ pub fn draw(title: &str, spec: &Spec, lanes: &[Lane], length: u64) -> String {
         draw_lane(&mut body, lane, y, length);
         y += LANE;
     }
-    let bottom = y + 6;
-    let height = bottom + 34;
-    let mut text = String::new();
-    let total = LEFT + WIDTH + 40;
-    let _ = writeln!(
-        text,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" role="img">"#
-    );
-    let _ = writeln!(text, "<title>{}</title>\n<style>{STYLE}</style>", escape(title));
-    let _ = writeln!(text, r#"<rect class="paper" width="{total}" height="{height}"/>"#);
-    let _ = writeln!(text, r#"<text class="title" x="12" y="28">{}</text>"#, escape(title));
-    draw_legend(&mut text);
-    draw_axis(&mut text, length, bottom);
-    text.push_str(&body);
-    text.push_str("</svg>\n");
-    text
+    let legend = LEGEND.map(|(doing, _)| class(doing));
+    Sheet { title, bottom: y + 6, length, legend: &legend }.draw(&body)
+}
+
+/// What all pictures have: a title, a legend and an axis of time.
+pub struct Sheet<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// Where the lanes end.
+    pub bottom: u64,
+    /// How long they are, in milliseconds.
+    pub length: u64,
+    /// The classes that the legend explains.
+    pub legend: &'a [&'static str],
+}
+
+impl Sheet<'_> {
+    /// Where the lanes begin.
+    pub const TOP: u64 = TOP;
+
+    /// Puts the lanes onto it.
+    pub fn draw(&self, body: &str) -> String {
+        let height = self.bottom + 34;
+        let mut text = String::new();
+        let total = LEFT + WIDTH + 40;
+        let _ = writeln!(
+            text,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" width="{total}" height="{height}" role="img">"#
+        );
+        let title = escape(self.title);
+        let _ = writeln!(text, "<title>{title}</title>\n<style>{STYLE}</style>");
+        let _ = writeln!(text, r#"<rect class="paper" width="{total}" height="{height}"/>"#);
+        let _ = writeln!(text, r#"<text class="title" x="12" y="28">{title}</text>"#);
+        draw_legend(&mut text, self.legend);
+        draw_axis(&mut text, self.length, self.bottom);
+        text.push_str(body);
+        text.push_str("</svg>\n");
+        text
+    }
 }
 
 fn draw_lane(body: &mut String, lane: &Lane, y: u64, length: u64) {
@@ -108,14 +132,15 @@ fn word(doing: Doing) -> &'static str {
     LEGEND.iter().find(|(of, _)| *of == doing).map_or("", |(_, word)| word)
 }
 
-fn x(time: u64, length: u64) -> u64 {
+/// Where a moment is from left to right.
+pub fn x(time: u64, length: u64) -> u64 {
     let share = u128::from(time) * u128::from(WIDTH) / u128::from(length.max(1));
     LEFT + u64::try_from(share).unwrap_or(WIDTH).min(WIDTH)
 }
 
-fn draw_legend(text: &mut String) {
+fn draw_legend(text: &mut String, classes: &[&str]) {
     let mut x = 12;
-    for (doing, word) in LEGEND {
+    for (doing, word) in LEGEND.into_iter().filter(|(doing, _)| classes.contains(&class(*doing))) {
         let _ = writeln!(
             text,
             r#"<rect class="{}" x="{x}" y="42" width="14" height="12" rx="2"/><text class="small" x="{}" y="52">{word}</text>"#,
@@ -150,7 +175,8 @@ fn step(length: u64) -> u64 {
     round.into_iter().find(|step| length / step <= 12).unwrap_or_else(|| (length / 12).max(1))
 }
 
-fn escape(text: &str) -> String {
+/// Text as XML has it.
+pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

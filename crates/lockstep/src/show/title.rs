@@ -111,7 +111,8 @@ fn changed_fields(from: &LockstepSet, to: &LockstepSet, role: &str) -> BTreeSet<
     fields
 }
 
-fn compare(one: &Value, other: &Value, name: &str, found: &mut BTreeSet<String>) {
+/// The names of the fields that differ.
+pub fn compare(one: &Value, other: &Value, name: &str, found: &mut BTreeSet<String>) {
     match (one, other) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();

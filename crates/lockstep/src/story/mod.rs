@@ -4,6 +4,7 @@ pub mod because;
 pub mod fold;
 pub mod lanes;
 pub mod runs;
+pub mod spread;
 pub mod totals;
 pub mod waves;
 

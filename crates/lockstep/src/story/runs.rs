@@ -26,6 +26,16 @@ pub struct Run {
 
 /// Plays runs with the seeds `first .. first + count`, in their order. `tick` is told of each that is done.
 pub fn play(scenario: &Scenario, first: u64, count: u64, tick: &(dyn Fn() + Sync)) -> Vec<Run> {
+    side_by_side(first, count, tick, &|seed| play_one(scenario, seed))
+}
+
+/// Does something for the seeds `first .. first + count` on all cores; what came of it, in their order.
+pub fn side_by_side<R: Send>(
+    first: u64,
+    count: u64,
+    tick: &(dyn Fn() + Sync),
+    play: &(dyn Fn(u64) -> R + Sync),
+) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = usize::try_from(count).unwrap_or(cores).clamp(1, cores);
     let next = AtomicU64::new(0);
@@ -38,16 +48,16 @@ pub fn play(scenario: &Scenario, first: u64, count: u64, tick: &(dyn Fn() + Sync
                     if index >= count {
                         return;
                     }
-                    let run = play_one(scenario, first.saturating_add(index));
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+                    let run = play(first.saturating_add(index));
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push((index, run));
                     tick();
                 }
             });
         }
     });
     let mut runs = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    runs.sort_by_key(|run| run.seed);
-    runs
+    runs.sort_by_key(|(index, _)| *index);
+    runs.into_iter().map(|(_, run)| run).collect()
 }
 
 /// Plays one run.

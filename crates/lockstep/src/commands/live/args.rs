@@ -279,7 +279,7 @@ pub fn set_name(text: &str) -> Result<String, String> {
         Some((kind, name)) if KINDS.contains(&kind) || becomes_set(kind) => name,
         Some((word, _)) if SPREAD.iter().any(|(_, words)| words.contains(&word)) => {
             return Err(format!(
-                "{word:?} is no LockstepSet; what is spread over clusters has status, why, pause, resume and abort"
+                "{word:?} is no LockstepSet; what is spread over clusters has plan --live, status, why, pause, resume and abort"
             ));
         }
         Some((kind, _)) => return Err(format!("{kind:?} is no LockstepSet; say lss/NAME or NAME")),
@@ -305,7 +305,7 @@ const SPREAD: [(&str, &[&str]); 4] = [
 ];
 
 /// A set, or a workload that is spread over clusters.
-fn subject(text: &str) -> Result<Subject, String> {
+pub fn subject(text: &str) -> Result<Subject, String> {
     const ROLLOUTS: [&str; 4] =
         ["froll", "federatedrollout", "federatedrollouts", "federatedrollout.lockstep.dev"];
     let Some((word, name)) = text.split_once('/') else { return set_name(text).map(Subject::Set) };

@@ -5,8 +5,10 @@ use lockstep_core::simulate::Present;
 use lockstep_core::snapshot::Pod;
 use serde_json::Value;
 
+use super::args::Subject;
 use super::home::Home;
 use super::observed::Observed;
+use super::spread;
 use crate::args::{PlanArgs, PlanForm};
 use crate::commands::{now, plan, say};
 use crate::exit::Exit;
@@ -17,7 +19,11 @@ use crate::screen::Screen;
 use crate::show::words;
 
 /// Runs the command.
-pub fn run(args: &PlanArgs, name: &str, screen: &mut Screen<'_>) -> Result<Exit> {
+pub fn run(args: &PlanArgs, subject: &Subject, screen: &mut Screen<'_>) -> Result<Exit> {
+    let name = match subject {
+        Subject::Set(name) => name,
+        Subject::Spread(workload) => return spread::plan(args, workload, screen),
+    };
     let observed = block_on(async { Observed::look(&Home::open(&args.cluster).await?, name).await })?;
     let from = manifest(&observed, &format!("lss/{name}"), observed.set.manifest(&observed.scales))?;
     let complete = observed.set.is_seen() && observed.set.status.rollout.phase == "Complete";

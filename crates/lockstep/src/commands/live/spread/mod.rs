@@ -3,6 +3,7 @@
 
 mod abort;
 mod pause;
+mod plan;
 mod status;
 mod why;
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 pub use self::abort::abort;
 pub use self::pause::pause;
+pub use self::plan::plan;
 pub use self::status::status;
 pub use self::why::why;
 use super::args::Workload;

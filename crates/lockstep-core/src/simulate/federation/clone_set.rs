@@ -1,11 +1,11 @@
 //! A CloneSet after Kruise's controller: scaling before updating, one of them per turn, partition and surge
 //! by the difference from what is wanted, pods recreated to update them.
 
-use lockstep_core::align::Observation;
-use lockstep_core::number::{self, IntOrPercent};
+use super::workload::{Pod, Spec, Standing, Template, Workload, count, hash};
+use crate::align::Observation;
+use crate::number::{self, IntOrPercent};
 
-use super::{Pod, Spec, Template, Workload, hash};
-
+/// A CloneSet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CloneSet {
     spec: Spec,
@@ -25,17 +25,6 @@ struct Limits {
 }
 
 impl CloneSet {
-    /// A CloneSet of one revision whose pods all serve, never aligned before.
-    pub fn running(spec: Spec) -> Self {
-        let mut made = Self::create(spec);
-        for _ in 0..3 {
-            made.sync();
-            while made.ready(0) {}
-        }
-        made.sync();
-        made
-    }
-
     fn limits(&self) -> Limits {
         let (r, s) = (self.spec.replicas, &self.spec.strategy);
         let surge = if self.spec.paused() { 0 } else { self.spec.max_surge() };
@@ -49,21 +38,21 @@ impl CloneSet {
     }
 
     fn count(&self, test: impl Fn(&Pod) -> bool) -> i64 {
-        self.pods.iter().filter(|p| test(p)).count() as i64
+        i64::from(count(self.pods.iter().filter(|p| test(p))))
     }
 
     fn is_new(&self, pod: &Pod) -> bool {
         pod.template == self.spec.template
     }
 
-    pub fn sync(&mut self) {
+    fn sync(&mut self) {
         let (r, l) = (i64::from(self.spec.replicas), self.limits());
         let new = self.count(|p| self.is_new(p));
-        let old = self.pods.len() as i64 - new;
+        let old = i64::from(count(self.pods.iter())) - new;
         let down = self.count(|p| !p.available);
         let new_available = self.count(|p| self.is_new(p) && p.available);
         let total = new + old;
-        self.status = (total as u32, new as u32, (total - down) as u32, new_available as u32);
+        self.status = self.counts();
         self.observed = true;
         if new_available == r && total == r && l.partition == 0 {
             self.current = self.spec.template;
@@ -80,6 +69,12 @@ impl CloneSet {
             self.update(to_update, l.unavailable + total - r, down);
         }
         self.pods.sort();
+    }
+
+    fn counts(&self) -> (u32, u32, u32, u32) {
+        let of = |test: &dyn Fn(&Pod) -> bool| count(self.pods.iter().filter(|p| test(p)));
+        let new = of(&|p| self.is_new(p));
+        (count(self.pods.iter()), new, of(&|p| p.available), of(&|p| self.is_new(p) && p.available))
     }
 
     fn scale_out(&mut self, n: i64, old_wanted: i64) {
@@ -140,6 +135,15 @@ impl Workload for CloneSet {
     fn create(spec: Spec) -> Self {
         let current = spec.template;
         Self { spec, observed: false, current, pods: Vec::new(), status: (0, 0, 0, 0) }
+    }
+
+    fn standing(spec: Spec, standing: &Standing) -> Self {
+        let current = if standing.creates_new { spec.template } else { standing.old };
+        let mut pods = standing.pods(spec.template);
+        pods.sort();
+        let mut made = Self { spec, observed: true, current, pods, status: (0, 0, 0, 0) };
+        made.status = made.counts();
+        made
     }
 
     fn spec(&self) -> &Spec {

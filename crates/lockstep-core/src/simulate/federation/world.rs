@@ -2,54 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use lockstep_core::align::{
-    Alignment, Code, Kind, Ledger, Observation, Reach, Report, RollingStrategy, SplitMode, Stance, Target,
-    Wish, align,
-};
-use lockstep_core::number::IntOrPercent::Int;
-
-use super::promise::Promise;
-use super::{Spec, Template, Workload, hash, template};
+use super::promise::{Breach, Promise};
+use super::workload::{Spec, Template, Workload, template};
+use crate::align::{Alignment, Code, Lease, Ledger, Observation, Reach, Report, Stance, Wish, align};
 
 /// A member cluster and the wire to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Site<W> {
+    /// What stands there.
     pub workload: Option<W>,
     /// Reports on their way.
     pub in_flight: Vec<Observation>,
     /// The report the hub holds.
     pub arrived: Option<Observation>,
+    /// Whether anything gets there or back.
     pub reachable: bool,
     /// Pods that faults have taken and that are not all back yet.
     pub lost: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct World<W> {
-    pub wish: Wish,
-    pub ledger: Ledger,
-    pub sites: BTreeMap<String, Site<W>>,
-    pub promise: Promise,
+impl<W> Default for Site<W> {
+    fn default() -> Self {
+        Self { workload: None, in_flight: Vec::new(), arrived: None, reachable: true, lost: 0 }
+    }
 }
 
-pub fn wish(kind: Kind, split: &[u32], unavailable: u32, surge: u32, partition: u32) -> Wish {
-    Wish {
-        held: Default::default(),
-        kind,
-        template: hash(0),
-        strategy: RollingStrategy {
-            paused: None,
-            partition: kind.has_partition().then_some(Int(partition)),
-            max_unavailable: Some(Int(unavailable)),
-            max_surge: Some(Int(surge)),
-        },
-        split: SplitMode::Sequential,
-        clusters: split
-            .iter()
-            .enumerate()
-            .map(|(i, n)| Target { cluster: format!("c{}", i + 1), replicas: *n })
-            .collect(),
-    }
+/// All clusters, what is wished for, what the aligner remembers and what is promised.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct World<W> {
+    /// What is wished for.
+    pub wish: Wish,
+    /// What the aligner remembers.
+    pub ledger: Ledger,
+    /// The clusters.
+    pub sites: BTreeMap<String, Site<W>>,
+    /// The bounds of the sum.
+    pub promise: Promise,
 }
 
 impl<W: Workload> World<W> {
@@ -64,13 +52,7 @@ impl<W: Workload> World<W> {
                 lease: None,
             };
             let workload = run(spec);
-            let site = Site {
-                arrived: workload.report(),
-                workload: Some(workload),
-                in_flight: Vec::new(),
-                reachable: true,
-                lost: 0,
-            };
+            let site = Site { arrived: workload.report(), workload: Some(workload), ..Site::default() };
             sites.insert(target.cluster.clone(), site);
         }
         let mut world = Self { wish, ledger: Ledger::default(), sites, promise: Promise::default() };
@@ -82,17 +64,12 @@ impl<W: Workload> World<W> {
     pub fn change(&mut self, change: impl FnOnce(&mut Wish)) {
         change(&mut self.wish);
         for target in &self.wish.clusters {
-            self.sites.entry(target.cluster.clone()).or_insert_with(|| Site {
-                workload: None,
-                in_flight: Vec::new(),
-                arrived: None,
-                reachable: true,
-                lost: 0,
-            });
+            self.sites.entry(target.cluster.clone()).or_default();
         }
         self.promise = Promise::after_change(self);
     }
 
+    /// What is known of every cluster.
     pub fn reports(&self) -> BTreeMap<String, Report> {
         self.sites
             .iter()
@@ -116,24 +93,29 @@ impl<W: Workload> World<W> {
 
     /// Whether a lease is waiting to be applied.
     pub fn has_work(&self, cluster: &str) -> bool {
-        let site = &self.sites[cluster];
+        let Some(site) = self.sites.get(cluster) else { return false };
         let Some(lease) = self.ledger.members.get(cluster).and_then(|e| e.latest()) else { return false };
         lease.id.0 > 0 && site.workload.as_ref().is_none_or(|w| w.spec().lease != Some(lease.id))
     }
 
-    /// The cluster's agent applies the newest Work.
+    /// The cluster's agent applies the newest lease.
     pub fn apply(&mut self, cluster: &str) -> bool {
-        if !self.sites[cluster].reachable || !self.has_work(cluster) {
+        if !self.has_work(cluster) {
             return false;
         }
-        let Some(lease) = self.ledger.members[cluster].latest() else { return false };
+        let lease = self.ledger.members.get(cluster).and_then(|e| e.latest()).cloned();
+        lease.is_some_and(|lease| self.carry_out(cluster, &lease))
+    }
+
+    /// The cluster's agent applies a lease.
+    pub fn carry_out(&mut self, cluster: &str, lease: &Lease) -> bool {
+        let Some(site) = self.sites.get_mut(cluster).filter(|site| site.reachable) else { return false };
         let spec = Spec {
             template: template(&lease.template),
             replicas: lease.replicas,
             strategy: lease.strategy.clone(),
             lease: Some(lease.id),
         };
-        let Some(site) = self.sites.get_mut(cluster) else { return false };
         match &mut site.workload {
             Some(workload) => workload.apply(spec),
             None => site.workload = Some(W::create(spec)),
@@ -152,6 +134,7 @@ impl<W: Workload> World<W> {
         true
     }
 
+    /// A report that is on its way arrives.
     pub fn deliver(&mut self, cluster: &str, index: usize) -> bool {
         let Some(site) = self.sites.get_mut(cluster) else { return false };
         if !site.reachable || index >= site.in_flight.len() {
@@ -161,36 +144,35 @@ impl<W: Workload> World<W> {
         true
     }
 
-    /// A round in which everybody does what there is to do.
-    pub fn round(&mut self) -> Alignment {
-        let answer = self.align();
-        let names: Vec<String> = self.sites.keys().cloned().collect();
-        for name in &names {
-            self.apply(name);
-            if let Some(site) = self.sites.get_mut(name)
-                && let Some(workload) = &mut site.workload
-            {
-                for _ in 0..3 {
-                    for step in 0..workload.steps().len() {
-                        if let Some(next) = workload.steps().get(step) {
-                            *workload = next.clone();
-                        }
-                    }
-                    while workload.ready(0) {}
-                }
-                site.in_flight.clear();
-            }
-            self.send(name);
-            self.deliver(name, 0);
-            self.promise.keep(&self.sites, &self.ledger, &self.wish);
-        }
-        answer
+    /// A fault takes a pod of a cluster: it crashes, or it is evicted.
+    pub fn lose(&mut self, cluster: &str, nth: u32, crash: bool) -> bool {
+        let wanted = self.wanted();
+        let Some(site) = self.sites.get_mut(cluster) else { return false };
+        let Some(workload) = &mut site.workload else { return false };
+        let old = |w: &W| i64::from(w.total()) - i64::from(w.of_template(wanted));
+        let before = old(workload);
+        let lost = if crash { workload.crash(nth) } else { workload.evict(nth) };
+        self.promise.old_lost += (before - old(workload)).max(0);
+        site.lost += u32::from(lost);
+        lost
     }
 
+    /// Judges this instant. What a fault took is excused until its cluster is whole again.
+    pub fn judge(&mut self) -> Option<Breach> {
+        for site in self.sites.values_mut() {
+            if site.lost > 0 && site.workload.as_ref().is_some_and(W::is_whole) {
+                site.lost = 0;
+            }
+        }
+        self.promise.judge(&self.sites, &self.ledger, &self.wish)
+    }
+
+    /// A count over all clusters.
     pub fn total(&self, count: impl Fn(&W) -> u32) -> u32 {
         self.sites.values().filter_map(|s| s.workload.as_ref()).map(count).sum()
     }
 
+    /// The template that is wished for.
     pub fn wanted(&self) -> Template {
         template(&self.wish.template)
     }
@@ -199,13 +181,14 @@ impl<W: Workload> World<W> {
     pub fn is_at_rest(&self, answer: &Alignment) -> bool {
         let values_are_back = self.wish.clusters.iter().all(|t| {
             let lease = self.ledger.members.get(&t.cluster).and_then(|e| e.latest());
-            let workload = self.sites[&t.cluster].workload.as_ref();
+            let workload = self.sites.get(&t.cluster).and_then(|site| site.workload.as_ref());
+            let said = self.wish.strategy.max_unavailable;
             match (lease, workload) {
                 (Some(lease), Some(w)) => {
                     lease.stance == Stance::Free
                         && w.spec().lease.unwrap_or_default() == lease.id
                         && w.spec().paused() == self.wish.strategy.paused.unwrap_or(false)
-                        && w.spec().strategy.max_unavailable == self.wish.strategy.max_unavailable
+                        && said.is_none_or(|said| w.spec().strategy.max_unavailable == Some(said))
                         && w.total() == t.replicas
                         && w.available() == t.replicas
                 }

@@ -6,16 +6,50 @@
 
 use std::collections::BTreeMap;
 
-use lockstep_core::align::{Entry, Kind, Ledger, Totals, Wish, align};
+use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use super::workload::{Template, Workload, template};
 use super::world::{Site, World};
-use super::{Template, Workload, template};
+use crate::align::{Entry, Kind, Ledger, Totals, Wish, align};
 
+/// What is promised of a rollout over clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Bound {
+    /// No more than `maxUnavailable` pods of the sum are unavailable.
+    Unavailable,
+    /// No more than `maxSurge` pods of the sum stand beyond the replicas.
+    Surge,
+    /// As many pods of the sum stay old as the partition says.
+    Partition,
+    /// It comes to its end.
+    Convergence,
+}
+
+/// A promise that was broken.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Breach {
+    /// Which.
+    pub bound: Bound,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+/// The bounds of the sum as they are now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Promise {
+    /// The least that is available.
     pub floor: i64,
+    /// The most that stand.
     pub ceiling: i64,
-    /// None where nothing is kept old.
+    /// The most that are new; none where nothing is kept old.
     pub new: Option<i64>,
     /// R − U, R + S, R − P.
     wanted: (i64, i64, i64),
@@ -67,6 +101,7 @@ fn totals(wish: &Wish) -> Totals {
 }
 
 impl Promise {
+    /// The bounds after the wish has changed.
     pub fn after_change<W: Workload>(world: &World<W>) -> Self {
         let t = totals(&world.wish);
         let [r, u, s, p] = [t.replicas, t.max_unavailable, t.max_surge, t.partition].map(i64::from);
@@ -92,20 +127,13 @@ impl Promise {
         self.wanted.2
     }
 
-    /// Moves the bounds towards the wanted ones as far as what stands allows, then judges. Panics where a
-    /// promise is broken.
-    pub fn keep<W: Workload>(&mut self, sites: &BTreeMap<String, Site<W>>, ledger: &Ledger, wish: &Wish) {
-        if let Some(broken) = self.judge(sites, ledger, wish) {
-            panic!("{broken}");
-        }
-    }
-
+    /// Moves the bounds towards the wanted ones as far as what stands allows, then judges.
     pub fn judge<W: Workload>(
         &mut self,
         sites: &BTreeMap<String, Site<W>>,
         ledger: &Ledger,
         wish: &Wish,
-    ) -> Option<String> {
+    ) -> Option<Breach> {
         let wanted = template(&wish.template);
         let now = committed(sites, ledger, wanted);
         self.floor = self.floor.max(now.floor.min(self.wanted.0));
@@ -121,16 +149,19 @@ impl Promise {
         };
         let available = sum(&W::available);
         if available + lost < self.floor {
-            return Some(format!("{available} available, {lost} lost, floor {}", self.floor));
+            let detail = format!("{available} available, {lost} lost, floor {}", self.floor);
+            return Some(Breach { bound: Bound::Unavailable, detail });
         }
         let total = sum(&W::total);
         if total > self.ceiling {
-            return Some(format!("{total} pods, ceiling {}", self.ceiling));
+            let detail = format!("{total} pods, ceiling {}", self.ceiling);
+            return Some(Breach { bound: Bound::Surge, detail });
         }
         let new = sum(&|w| w.of_template(wanted));
         match self.new {
             Some(bound) if new > bound + lost + self.old_lost => {
-                Some(format!("{new} new pods, bound {bound}"))
+                let detail = format!("{new} new pods, bound {bound}");
+                Some(Breach { bound: Bound::Partition, detail })
             }
             _ => None,
         }

@@ -7,21 +7,21 @@
 //! terminating at once (those that do not serve first), though its status still counts them; and the
 //! Deployment reads a ReplicaSet's available pods as no more than its smallest size since its last turn.
 
-use lockstep_core::align::Observation;
-use lockstep_core::number::IntOrPercent;
+use super::workload::{Pod, Spec, Standing, Template, Workload, hash};
+use crate::align::Observation;
+use crate::number::IntOrPercent;
 
-use super::{Pod, Spec, Template, Workload, hash};
-
+/// One of its ReplicaSets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ReplicaSet {
-    pub template: Template,
-    pub size: u32,
+struct ReplicaSet {
+    template: Template,
+    size: u32,
     /// The `desired-replicas` and `max-replicas` annotations.
     desired: u32,
     max: u32,
     /// Pods that serve and pods that do not.
-    pub available: u32,
-    pub unavailable: u32,
+    available: u32,
+    unavailable: u32,
     /// Its status: pods and available pods as of its last turn, and whether that turn saw its present size.
     status: (u32, u32),
     observed: bool,
@@ -66,29 +66,18 @@ impl ReplicaSet {
     }
 }
 
+/// A Deployment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Deployment {
     spec: Spec,
     observed: bool,
     /// In order of creation.
-    pub sets: Vec<ReplicaSet>,
+    sets: Vec<ReplicaSet>,
     /// replicas, updated, available, unavailable, as its controller last wrote them.
     status: (u32, u32, u32, u32),
 }
 
 impl Deployment {
-    /// A Deployment of one ReplicaSet whose pods all serve, never aligned before.
-    pub fn running(spec: Spec) -> Self {
-        let mut made = Self::create(spec);
-        for _ in 0..4 {
-            made.sync();
-            made.sets.iter_mut().for_each(ReplicaSet::turn);
-            while made.ready(0) {}
-        }
-        made.sync();
-        made
-    }
-
     fn limits(&self) -> (u32, u32) {
         let r = self.spec.replicas;
         let surge = self.spec.strategy.max_surge.unwrap_or(IntOrPercent::Percent(25)).ceil_of(r);
@@ -109,7 +98,7 @@ impl Deployment {
     }
 
     /// The Deployment controller's turn.
-    pub fn sync(&mut self) {
+    fn sync(&mut self) {
         let scaled = self.sets.iter().any(|s| s.size > 0 && s.desired != self.spec.replicas);
         if self.spec.paused() || scaled {
             self.scale();
@@ -118,11 +107,15 @@ impl Deployment {
         }
         // ReplicaSets without pods and without size are history.
         self.sets.retain(|s| s.size > 0 || s.pods() > 0 || !s.settled() || s.template == self.spec.template);
+        self.sync_status();
+        self.observed = true;
+    }
+
+    fn sync_status(&mut self) {
         let updated = self.new_set().map_or(0, |i| self.sets[i].status.0);
         let available: u32 = self.sets.iter().map(|s| s.status.1).sum();
         let unavailable = self.sizes().saturating_sub(available);
         self.status = (self.sets.iter().map(|s| s.status.0).sum(), updated, available, unavailable);
-        self.observed = true;
     }
 
     fn scale(&mut self) {
@@ -186,7 +179,7 @@ impl Deployment {
         }
         sizes[0] = (sizes[0] + to_add - added).max(0);
         for (&i, size) in active.iter().zip(sizes) {
-            self.sets[i].resize(size.max(0) as u32, r, max);
+            self.sets[i].resize(narrow(size), r, max);
         }
     }
 
@@ -227,19 +220,18 @@ impl Deployment {
         if room <= 0 {
             return;
         }
-        for (j, old) in self.sets.iter_mut().enumerate().filter(|(j, _)| *j != new) {
-            debug_assert_ne!(j, new);
+        for (_, old) in self.sets.iter_mut().enumerate().filter(|(j, _)| *j != new) {
             let broken = i64::from(old.size) - i64::from(old.known_available());
             let gone = broken.min(room).max(0);
             room -= gone;
-            old.resize(old.size - gone as u32, r, max);
+            old.resize(old.size.saturating_sub(narrow(gone)), r, max);
         }
         let serving: i64 = self.sets.iter().map(|s| i64::from(s.known_available())).sum();
         let mut spare = (serving - least).max(0);
         for (_, old) in self.sets.iter_mut().enumerate().filter(|(j, _)| *j != new) {
             let gone = i64::from(old.size).min(spare);
             spare -= gone;
-            old.resize(old.size - gone as u32, r, max);
+            old.resize(old.size.saturating_sub(narrow(gone)), r, max);
         }
     }
 
@@ -251,6 +243,26 @@ impl Deployment {
 impl Workload for Deployment {
     fn create(spec: Spec) -> Self {
         Self { spec, observed: false, sets: Vec::new(), status: (0, 0, 0, 0) }
+    }
+
+    fn standing(spec: Spec, standing: &Standing) -> Self {
+        let mut made = Self { spec, observed: true, sets: Vec::new(), status: (0, 0, 0, 0) };
+        let (r, max) = (made.spec.replicas, made.max());
+        let set = |template, (size, available): (u32, u32)| ReplicaSet {
+            template,
+            size,
+            desired: r,
+            max,
+            available,
+            unavailable: size.saturating_sub(available),
+            status: (size, available),
+            observed: true,
+            least: size,
+        };
+        let (old, new) = (set(standing.old, standing.old_pods), set(made.spec.template, standing.new_pods));
+        made.sets = [old, new].into_iter().filter(|set| set.size > 0).collect();
+        made.sync_status();
+        made
     }
 
     fn spec(&self) -> &Spec {
@@ -356,4 +368,8 @@ impl Workload for Deployment {
             sequence: 0,
         })
     }
+}
+
+fn narrow(n: i64) -> u32 {
+    u32::try_from(n.max(0)).unwrap_or(u32::MAX)
 }
