@@ -72,6 +72,9 @@ fn minimum(least: &super::form::Number, replicas: u32, found: &mut Findings<'_>)
 }
 
 fn autoscaler(part: &Part<'_>, scaling: &AutoScaling, at: &str, found: &mut Findings<'_>) {
+    if scaling.min_replicas == Some(0) {
+        found.warn(format!("{at}.minReplicas"), "counts as 1: to nothing it goes by hand");
+    }
     let least = scaling.min_replicas.unwrap_or(part.replicas.value);
     let minimum = part.min_available.value;
     if least < minimum && least > 0 {

@@ -62,6 +62,14 @@ pub(super) fn wished(form: &Form<'_>, part: &Part<'_>, world: &World) -> u32 {
     number.min(super::spec::MOST)
 }
 
+/// How many instances of a part run: none while it is idle, else at least as many as have to be available.
+pub(super) fn running(form: &Form<'_>, part: &Part<'_>, world: &World) -> u32 {
+    match wished(form, part, world) {
+        0 => 0,
+        number => number.max(part.min_available.value),
+    }
+}
+
 /// Everything that stands beside the set.
 pub(super) fn beside(form: &Form<'_>, world: &World) -> Vec<Value> {
     let mut all = services(form);

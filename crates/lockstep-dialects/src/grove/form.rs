@@ -16,6 +16,8 @@ pub(super) struct Form<'a> {
     pub name: &'a str,
     /// Its namespace.
     pub namespace: &'a str,
+    /// Its labels.
+    pub labels: Option<&'a Map<String, Value>>,
     /// Its annotations.
     pub annotations: Option<&'a Map<String, Value>>,
     /// What was written.
@@ -119,8 +121,9 @@ impl<'a> Form<'a> {
             let members = groups[g].iter().map(member).map(|(i, it)| clique(i, it, found)).collect();
             parts.push(together(g, group, members, found));
         }
-        let annotations = object["metadata"]["annotations"].as_object();
-        Self { name: text("name"), namespace: text("namespace"), annotations, spec, parts }
+        let [labels, annotations] =
+            ["labels", "annotations"].map(|field| object["metadata"][field].as_object());
+        Self { name: text("name"), namespace: text("namespace"), labels, annotations, spec, parts }
     }
 
     /// Metadata of something that stands beside the set.
@@ -164,7 +167,8 @@ fn clique<'a>(i: usize, template: &'a CliqueTemplate, found: &mut Findings<'_>) 
     let place = if beside.is_some() { "replicas" } else { "spec.replicas" };
     let replicas = Number { value: beside.or(inside).unwrap_or(1), at: format!("{at}.{place}") };
     let min_available = Number {
-        value: template.spec.min_available.unwrap_or(replicas.value),
+        // Of what is idle, one has to be there once it is woken.
+        value: template.spec.min_available.unwrap_or(replicas.value.max(1)),
         at: format!("{at}.spec.minAvailable"),
     };
     Clique { at, template, replicas, min_available }

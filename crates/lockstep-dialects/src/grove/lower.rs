@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::form::{Clique, Form, Given, Part};
 use super::order::Orders;
 use super::spec::SetStrategyType;
-use super::{children, claims, duration, identity, order, placement};
+use super::{children, claims, duration, identity, order, placement, queues};
 use crate::findings::Findings;
 use crate::places::Places;
 use crate::world::World;
@@ -56,6 +56,7 @@ pub(super) fn set(form: &Form<'_>, world: &World, found: &mut Findings<'_>) -> (
         metadata: Metadata {
             name: form.name.to_owned(),
             namespace: Some(form.namespace.to_owned()).filter(|it| !it.is_empty()),
+            annotations: queues::of_volcano(form),
             ..Metadata::default()
         },
         spec,
@@ -86,12 +87,9 @@ fn strategy(form: &Form<'_>) -> UpdateStrategy {
 
 /// Volcano or Grove's own gangs for pods of such a scheduler, Kubernetes' own for all others.
 fn scheduler(form: &Form<'_>, world: &World) -> GangScheduler {
-    let named = |clique: &Clique<'_>| {
-        clique.template.spec.pod_spec["schedulerName"].as_str().unwrap_or_default().to_owned()
-    };
-    let names: Vec<String> = form.cliques().map(|(_, clique)| named(clique)).collect();
-    let own = |name: &String| !["", "default-scheduler", "volcano"].contains(&name.as_str());
-    if world.served.volcano && names.iter().all(|name| name == "volcano") {
+    let names: Vec<&str> = form.cliques().map(|(_, clique)| queues::scheduler(clique)).collect();
+    let own = |name: &&str| !["", "default-scheduler", "volcano", queues::KUEUE].contains(name);
+    if world.served.volcano && names.iter().all(|name| *name == "volcano") {
         GangScheduler::Volcano
     } else if world.served.pod_gangs && names.iter().all(own) {
         GangScheduler::PodGang
@@ -137,7 +135,7 @@ fn role(
     places: &mut Places,
     found: &mut Findings<'_>,
 ) -> Role {
-    let replicas = children::wished(form, part, world);
+    let replicas = children::running(form, part, world);
     let mut templates: Vec<Value> =
         part.cliques.iter().map(|clique| template(form, part, clique, world, found)).collect();
     let ours = format!("spec.roles[{i}]");
@@ -219,11 +217,15 @@ fn template(
         fields.entry("priorityClassName").or_insert_with(|| json!(class));
     }
     own_environment(&mut spec, &format!("{}.spec.podSpec", clique.at), found);
+    let queue = queues::ask_kueue(form, clique, &mut spec, found);
     placement::place(form, part, clique, world, &mut spec);
     claims::share(form, part, clique, &mut spec);
     let mut metadata = Map::new();
-    for (field, given) in [("labels", &clique.template.labels), ("annotations", &clique.template.annotations)]
-    {
+    let mut labels = clique.template.labels.clone();
+    for (key, value) in queue {
+        labels.entry(key).or_insert(value);
+    }
+    for (field, given) in [("labels", &labels), ("annotations", &clique.template.annotations)] {
         if !given.is_empty() {
             metadata.insert(field.to_owned(), json!(given));
         }

@@ -16,6 +16,7 @@ mod members;
 mod order;
 mod placement;
 mod progress;
+mod queues;
 mod raise;
 mod read;
 mod sharing;
@@ -74,6 +75,7 @@ fn made(object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
     check::check(&form, &mut found);
     placement::check(&form, world, &mut found);
     claims::check(&form, world, &mut found);
+    queues::check(&form, &mut found);
     let (set, places) = lower::set(&form, world, &mut found);
     let lowered = Lowered::close(&set, Vec::new(), places, found)?;
     Ok(Lowered { beside: children::beside(&form, world), ..lowered })

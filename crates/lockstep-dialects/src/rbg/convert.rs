@@ -16,6 +16,9 @@ const KEPT: &str = "conversion.lockstep.dev/v1alpha2";
 /// Fields of a v1alpha2 role that a typed client of v1alpha1 would drop.
 const ONLY_NEW: [&str; 3] = ["podManagementPolicy", "instanceTopologyConstraint", "topologyConstraint"];
 
+/// The same of its `scalingAdapter`.
+const ADAPTER_NEW: [&str; 2] = ["labels", "scaleDownPolicy"];
+
 /// An object of one of the kinds, in another of its versions: `v1alpha1` or `v1alpha2`.
 pub fn convert(object: &Value, to_version: &str) -> Value {
     let mut out = object.clone();
@@ -177,10 +180,12 @@ fn older_role(role: &mut Fields) -> Fields {
     for field in ONLY_NEW {
         left.extend(role.remove(field).map(|value| (field.to_owned(), value)));
     }
-    if let Some(Value::Object(adapter)) = role.get_mut("scalingAdapter")
-        && let Some(labels) = adapter.remove("labels")
-    {
-        left.insert("scalingAdapter".to_owned(), json!({"labels": labels}));
+    if let Some(Value::Object(adapter)) = role.get_mut("scalingAdapter") {
+        let kept = ADAPTER_NEW.iter().filter_map(|field| adapter.remove_entry(*field));
+        let kept: Fields = kept.collect();
+        if !kept.is_empty() {
+            left.insert("scalingAdapter".to_owned(), Value::Object(kept));
+        }
     }
     left
 }

@@ -135,6 +135,11 @@ fn scale(
         let message = "one adapter for the role in all groups, not one for each group";
         found.warn(format!("{at}.scalingAdapter"), message);
     }
+    let policy = role.scaling_adapter.as_ref().and_then(|it| it.scale_down_policy.as_deref());
+    if policy.is_some_and(|policy| policy != "Unrestricted") {
+        let message = "accepted without effect: a role is scaled at any time";
+        found.warn(format!("{at}.scalingAdapter.scaleDownPolicy"), message);
+    }
     let target = |adapter: &&Value| {
         let target = &adapter["spec"]["scaleTargetRef"];
         target["name"] == group.name.as_str() && target["role"] == role.name.as_str()

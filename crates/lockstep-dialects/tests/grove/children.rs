@@ -1,5 +1,6 @@
 //! What stands beside a set: handles, autoscalers, services; and who scales what.
 
+use lockstep_core::number::IntOrPercent::Int;
 use lockstep_dialects::World;
 use serde_json::{Value, json};
 
@@ -124,5 +125,40 @@ fn what_an_autoscaler_made_of_groves_own_handles_holds_on() {
             handle["spec"]["replicas"] = json!(5);
         }
         assert_eq!(lower_in(&set, &world).set.spec.roles[0].replicas, expected, "{scaling}");
+    }
+}
+
+/// A number below the minimum runs the minimum, and stays what it is for whoever wrote it.
+#[test]
+fn who_is_woken_comes_as_a_whole() {
+    let rows = [
+        (
+            "cliques: [{name: a, spec: {replicas: 0, minAvailable: 2, podSpec: $P}}]",
+            2,
+            [(0, 0), (1, 2), (2, 2), (3, 3)],
+        ),
+        (
+            "cliques: [{name: a, spec: {podSpec: $P}}]\n  podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 0, minAvailable: 2}]",
+            2,
+            [(0, 0), (1, 2), (2, 2), (3, 3)],
+        ),
+        ("cliques: [{name: a, spec: {replicas: 0, podSpec: $P}}]", 1, [(0, 0), (1, 1), (2, 2), (3, 3)]),
+    ];
+    for (template, least, numbers) in rows {
+        let set = object(&format!("replicas: 1\ntemplate:\n  {template}"));
+        for (to, running) in numbers {
+            let world = scaled(&World::default(), &set, 0, to);
+            let lowered = lower_in(&set, &world);
+            let role = &lowered.set.spec.roles[0];
+            let wished = &lowered.beside[0]["spec"];
+            let expected = (running, Some(Int(least.min(running))), json!(to), json!(least));
+            let found = (
+                role.replicas,
+                role.min_available,
+                wished["replicas"].clone(),
+                wished["minAvailable"].clone(),
+            );
+            assert_eq!(found, expected, "{to}: {template}");
+        }
     }
 }

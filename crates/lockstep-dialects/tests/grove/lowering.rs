@@ -5,7 +5,7 @@ use lockstep_core::number::IntOrPercent::Int;
 use lockstep_dialects::{Served, World};
 use serde_json::{Value, json};
 
-use crate::support::{lower, lower_in, object, yaml};
+use crate::support::{lower, lower_in, object, said, yaml};
 
 fn documents(text: &str) -> (Value, World) {
     let mut all: Vec<Value> = text.split("\n---\n").map(yaml).collect();
@@ -303,4 +303,59 @@ fn large_sets() {
     let begun = std::time::Instant::now();
     assert_eq!(lower_in(&set, &world), first);
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// The queue of Volcano's gangs stands at the set or at its cliques, and says one thing.
+#[test]
+fn a_queue_of_volcano() {
+    let key = "scheduling.grove.io/volcano-queue";
+    let set = |own: Value, of_clique: Value| {
+        let mut set = object("replicas: 1\ntemplate: {cliques: [{name: a, spec: {podSpec: $P}}]}");
+        set["metadata"]["annotations"] = own;
+        set["spec"]["template"]["cliques"][0]["annotations"] = of_clique;
+        set
+    };
+    for (own, of_clique, queue) in [
+        (json!({key: "gold"}), json!({}), Some("gold")),
+        (json!({}), json!({key: "gold"}), Some("gold")),
+        (json!({key: "gold"}), json!({key: "gold"}), Some("gold")),
+        (json!({key: ""}), json!({}), None),
+    ] {
+        let lowered = lower(&set(own, of_clique));
+        let told = lowered.set.metadata.annotations.get("scheduling.volcano.sh/queue-name");
+        assert_eq!(told.map(String::as_str), queue);
+    }
+    let torn = set(json!({key: "gold"}), json!({key: "iron"}));
+    let words = "! spec.template.cliques[0].annotations[scheduling.grove.io/volcano-queue]: iron, and gold is said elsewhere; a set has one queue";
+    assert_eq!(said(&torn), [words]);
+}
+
+/// `kueue` is Grove's word for pods that Kueue lets in and the default scheduler binds.
+#[test]
+fn pods_of_kueue() {
+    let spec = "replicas: 1\ntemplate: {cliques: [{name: a, labels: $L, spec: {podSpec: {schedulerName: kueue, containers: [{name: a, image: a}]}}}]}";
+    let at =
+        "? spec.template.cliques[0].spec.podSpec.schedulerName: \"kueue\": pods go to the default scheduler";
+    let queued = format!("{at}, once Kueue lets each of them; no Workload is made for a gang");
+    let unasked = format!("{at}, and Kueue is not asked: the label kueue.x-k8s.io/queue-name names no queue");
+    let key = "kueue.x-k8s.io/queue-name";
+    let none = Value::Null;
+    for (own, of_clique, labels, words) in [
+        (json!({key: "gpus"}), "{}", json!({key: "gpus"}), &queued),
+        (
+            json!({key: "gpus"}),
+            "{kueue.x-k8s.io/queue-name: more, a: b}",
+            json!({key: "more", "a": "b"}),
+            &queued,
+        ),
+        (json!({}), "{}", none, &unasked),
+    ] {
+        let mut set = object(&spec.replace("$L", of_clique));
+        set["metadata"]["labels"] = own;
+        let lowered = lower(&set);
+        let template = lowered.set.spec.roles[0].template.as_ref().expect("a template");
+        assert_eq!(template["metadata"]["labels"], labels);
+        assert_eq!(template["spec"]["schedulerName"], Value::Null);
+        assert_eq!(said(&set), [words.clone()]);
+    }
 }

@@ -57,9 +57,13 @@ fn what_only_one_version_can_say() {
     let object = &documents(include_str!("../manifests/rbg/new-words.yaml"))[0];
     let old = convert(object, "v1alpha1");
     let kept = old["metadata"]["annotations"]["conversion.lockstep.dev/v1alpha2"].as_str().expect("kept");
-    for word in
-        ["podManagementPolicy", "sharedServiceSelection", "maxDelaySeconds", "instanceTopologyConstraint"]
-    {
+    for word in [
+        "podManagementPolicy",
+        "sharedServiceSelection",
+        "maxDelaySeconds",
+        "instanceTopologyConstraint",
+        "scaleDownPolicy",
+    ] {
         assert!(kept.contains(word), "{word} in {kept}");
     }
     let roles = old["spec"]["roles"].as_array().expect("roles");

@@ -201,4 +201,7 @@ pub(crate) struct ScalingAdapter {
     /// Its labels.
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
+    /// Accepted without effect: Unrestricted or DeferDuringRollout.
+    #[serde(default)]
+    pub scale_down_policy: Option<String>,
 }
