@@ -3,7 +3,7 @@
 use lockstep_core::align::{LeaseId, Observation, Reach, Report, RollingStrategy, TemplateHash};
 use serde_json::{Value, json};
 
-use crate::interpret::{Field, Interpretation, Interpreter, count, int_or_percent};
+use crate::interpret::{Field, Interpretation, Interpreter, at, count, int_or_percent};
 use crate::{IN_FORCE, LEASE, TEMPLATE};
 
 /// The namespaces of Works begin so; the cluster's name follows.
@@ -137,8 +137,9 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
             (made_from == unified.resource_template_generation).then(|| kind.template_hash(manifest))?
         }
     };
-    let counted = |name: &str| status.get(name).filter(|it| !it.is_null()).map(count);
-    let revision = |name: &str| status.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let counted = |name: &str| at(status, name).map(count);
+    let revision = |name: &str| at(status, name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let creates_updated = at(status, &kind.counts.creates_updated).and_then(Value::as_bool);
     let (current, update) = (revision(&kind.counts.current_revision), revision(&kind.counts.update_revision));
     Some(Observation {
         replicas: in_force.get("replicas").map_or(1, count),
@@ -146,7 +147,8 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
         available: unified.available_replicas.unwrap_or(0),
         updated: unified.updated_replicas.unwrap_or(0),
         updated_available: counted(&kind.counts.updated_available),
-        creates_updated: current.is_some() && current == update,
+        under_way: counted(&kind.counts.under_way).unwrap_or(0),
+        creates_updated: creates_updated.unwrap_or(current.is_some() && current == update),
         unavailable: counted(&kind.counts.unavailable),
         template,
         acknowledged: lease.filter(|_| caught_up),
