@@ -74,9 +74,11 @@ pub struct Counts {
     pub available: String,
     /// Pods of the newest template.
     pub updated: String,
-    /// Of those, the ready ones.
+    /// Pods of the template that the partition keeps.
+    pub current: String,
+    /// Of those of the newest, the ready ones.
     pub updated_ready: String,
-    /// Of those, the available ones.
+    /// Of those of the newest, the available ones.
     pub updated_available: String,
     /// Pods that are missing or do not serve.
     pub unavailable: String,
@@ -98,6 +100,7 @@ impl Default for Counts {
             ready: name("readyReplicas"),
             available: name("availableReplicas"),
             updated: name("updatedReplicas"),
+            current: name("currentReplicas"),
             updated_ready: name("updatedReadyReplicas"),
             updated_available: name("updatedAvailableReplicas"),
             unavailable: name("unavailableReplicas"),

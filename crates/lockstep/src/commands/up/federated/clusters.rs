@@ -17,7 +17,7 @@ use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK};
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Carried, Changes, Cluster, Listening, Setup, Webhooks};
-use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door};
+use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door, known};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -85,8 +85,12 @@ impl Clusters {
             metrics: Metrics::default(),
             kinds: Kinds::default(),
         }));
-        let setting =
-            lockstep_spread::Setting { host: client.clone(), members, lateness: Lateness::default() };
+        let setting = lockstep_spread::Setting {
+            host: client.clone(),
+            members,
+            lateness: Lateness::default(),
+            kinds: known(&["Deployment"]),
+        };
         let spread = Spread::start(setting);
         for place in &places {
             joined(&client, &place.name).await?;
