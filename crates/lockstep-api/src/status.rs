@@ -26,6 +26,9 @@ pub struct LockstepSetStatus {
     pub ready_replicas: u32,
     /// Groups that are wholly at the update revision.
     pub updated_replicas: u32,
+    /// Groups as they are added up over several clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tally: Option<GroupTally>,
     /// Selects the pods of the set, for autoscalers.
     pub selector: String,
     /// The revisions of the set as a whole.
@@ -56,6 +59,24 @@ impl LockstepSetStatus {
     pub fn is_refused(&self) -> bool {
         self.rollout.blocked.iter().any(|block| block.reason == INVALID_SPEC)
     }
+}
+
+/// Groups as they are added up over several clusters; whatever is in doubt counts against the rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GroupTally {
+    /// Groups of which a pod stays, surge included.
+    pub standing: u32,
+    /// Groups that are available and not on their way between revisions, surge included.
+    pub reliable: u32,
+    /// Wished-for groups of which something is at the revision of the spec, or will come back at it.
+    pub begun: u32,
+    /// Those of them that are wholly at it and reliable.
+    pub done: u32,
+    /// Wished-for groups on their way between revisions.
+    pub under_way: u32,
+    /// Whatever is created now is at the revision of the spec, partition or not.
+    pub creates_updated: bool,
 }
 
 /// Two revisions.

@@ -39,6 +39,7 @@ fn status(template: &str, updated: u32, lease: Option<LeaseId>) -> Report {
         available: PODS - 7,
         updated,
         updated_available: Some(updated.saturating_sub(7)),
+        under_way: 0,
         creates_updated: false,
         unavailable: Some(7),
         template: TemplateHash(template.to_owned()),

@@ -2,6 +2,7 @@
 
 mod coordination;
 mod deadline;
+mod tally;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::observe::{Seen, count};
 use crate::revision::Revision;
 use crate::snapshot::CompleteSet;
 use crate::unit::{At, Standing, Unit};
+
+pub use self::tally::GroupTally;
 
 /// The counts and the phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +42,9 @@ pub struct Status {
     pub groups_in_update: Vec<u32>,
     /// Per group in update and rule: where it stands.
     pub coordination: Vec<CoordinationStatus>,
+    /// Groups as they are added up over clusters.
+    #[serde(skip)]
+    pub tally: GroupTally,
 }
 
 /// Two revisions.
@@ -191,6 +197,7 @@ impl Draft<'_> {
             groups,
             groups_in_update: in_update,
             coordination: self.coordination(),
+            tally: self.group_tally(seen),
         }
     }
 

@@ -137,6 +137,7 @@ fn seen(r: u32, av: u32, upd: u32, updav: u32, template: u16, lease: u64) -> Obs
         available: av,
         updated: upd,
         updated_available: Some(updav),
+        under_way: 0,
         creates_updated: false,
         unavailable: None,
         template: hash(template),
@@ -568,8 +569,33 @@ fn zero_is_really_zero_for_every_kind() {
     assert_eq!(closed(Kind::StatefulSet, 0), (None, Some(Int(3)), Some(Int(1)), None));
     assert_eq!(closed(Kind::StatefulSet, 1), (None, Some(Int(2)), Some(Int(1)), None));
     assert_eq!(closed(Kind::LeaderWorkerSet, 1), (None, Some(Int(2)), Some(Int(1)), Some(Int(0))));
-    assert_eq!(closed(Kind::LockstepSet, 0), (Some(false), Some(Percent(100)), Some(Int(1)), Some(Int(0))));
-    assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(1)), Some(Int(0))));
+    assert_eq!(closed(Kind::LockstepSet, 0), (Some(true), Some(Percent(100)), Some(Int(0)), Some(Int(1))));
+    assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(0)), Some(Int(1))));
+}
+
+/// Both clusters have a group half rolled when maxUnavailable becomes 1: the first finishes, then the other.
+#[test]
+fn clusters_that_were_stopped_halfway_finish_one_after_the_other() {
+    let mut w = wish(Kind::LockstepSet, &[2, 2], 2, 0, 0);
+    w.template = hash(1);
+    let old = seen(2, 2, 2, 2, 0, 0);
+    let first = align(&w, &reports(&[("c1", old.clone()), ("c2", old)]), &Ledger::default());
+    w.strategy.max_unavailable = Some(Int(1));
+    let id = |ledger: &Ledger, c: &str| ledger.members[c].latest().unwrap().id.0;
+    let half = |lease: u64| Observation { under_way: 1, ..seen(2, 1, 1, 0, 1, lease) };
+    let mut ledger = first.ledger;
+    let mut answer = None;
+    for _ in 0..3 {
+        let known = reports(&[("c1", half(id(&ledger, "c1"))), ("c2", half(id(&ledger, "c2")))]);
+        let next = align(&w, &known, &ledger);
+        ledger = next.ledger.clone();
+        answer = Some(next);
+    }
+    let answer = answer.unwrap();
+    assert_eq!((in_force(&answer, "c1").1, in_force(&answer, "c2").1), (Some(Int(1)), Some(Int(0))));
+    let done = seen(2, 2, 2, 2, 1, id(&ledger, "c1"));
+    let known = reports(&[("c1", done), ("c2", half(id(&ledger, "c2")))]);
+    assert_eq!(in_force(&align(&w, &known, &ledger), "c2").1, Some(Int(1)));
 }
 
 /// A cluster whose turn has not come does not begin, says why, and the whole is not complete without it.

@@ -13,19 +13,27 @@ use crate::{IN_FORCE, LEASE, TEMPLATE};
 
 /// The customization for a kind.
 pub fn of(kind: &Interpretation) -> Value {
+    let mut customizations = json!({
+        "statusReflection": {"luaScript": reflect_script(kind)},
+        "retention": {"luaScript": retain_script(kind)},
+    });
+    if !COUNTED_BY_KARMADA.contains(&kind.kind.as_str()) {
+        customizations["replicaResource"] = json!({"luaScript": count_script(kind)});
+        customizations["replicaRevision"] = json!({"luaScript": revise_script(kind)});
+    }
     json!({
         "apiVersion": "config.karmada.io/v1alpha1",
         "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": name(kind), "labels": {"app.kubernetes.io/managed-by": "lockstep"}},
         "spec": {
             "target": {"apiVersion": kind.api_version, "kind": kind.kind},
-            "customizations": {
-                "statusReflection": {"luaScript": reflect_script(kind)},
-                "retention": {"luaScript": retain_script(kind)},
-            },
+            "customizations": customizations,
         },
     })
 }
+
+/// Of these Karmada knows by itself how many there are to be. Of others it would give each cluster all of them.
+const COUNTED_BY_KARMADA: [&str; 3] = ["Deployment", "StatefulSet", "CloneSet"];
 
 /// What it is called: two kinds of one word are of different groups.
 pub fn name(kind: &Interpretation) -> String {
@@ -56,6 +64,14 @@ fn reflect_script(kind: &Interpretation) -> String {
         .replace("$GENERATION", GENERATION)
         .replace("$REPLICAS", &read("observedObj", &kind.replicas))
         .replace("  $STRATEGY\n", &strategy)
+}
+
+fn count_script(kind: &Interpretation) -> String {
+    include_str!("lua/count.lua").replace("$REPLICAS", &read("observedObj", &kind.replicas))
+}
+
+fn revise_script(kind: &Interpretation) -> String {
+    include_str!("lua/revise.lua").replace("$NAMES", &quoted(&kind.replicas))
 }
 
 fn retain_script(kind: &Interpretation) -> String {

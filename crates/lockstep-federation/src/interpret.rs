@@ -74,12 +74,18 @@ pub struct Counts {
     pub available: String,
     /// Pods of the newest template.
     pub updated: String,
-    /// Of those, the ready ones.
+    /// Pods of the template that the partition keeps.
+    pub current: String,
+    /// Of those of the newest, the ready ones.
     pub updated_ready: String,
-    /// Of those, the available ones.
+    /// Of those of the newest, the available ones.
     pub updated_available: String,
     /// Pods that are missing or do not serve.
     pub unavailable: String,
+    /// Pods that only the rollout itself keeps from counting as available.
+    pub under_way: String,
+    /// Whether all that is created now is of the newest template.
+    pub creates_updated: String,
     /// The revision that pods are made of which the partition keeps.
     pub current_revision: String,
     /// The revision of the newest template.
@@ -94,9 +100,12 @@ impl Default for Counts {
             ready: name("readyReplicas"),
             available: name("availableReplicas"),
             updated: name("updatedReplicas"),
+            current: name("currentReplicas"),
             updated_ready: name("updatedReadyReplicas"),
             updated_available: name("updatedAvailableReplicas"),
             unavailable: name("unavailableReplicas"),
+            under_way: name("underWayReplicas"),
+            creates_updated: name("createsUpdated"),
             current_revision: name("currentRevision"),
             update_revision: name("updateRevision"),
         }
@@ -210,7 +219,7 @@ impl Interpreter for Interpretation {
     }
 
     fn rolling_status(&self, status: &Value) -> UnifiedRollingStatus {
-        let counted = |name: &str| status.get(name).filter(|it| !it.is_null()).map(count);
+        let counted = |name: &str| at(status, name).map(count);
         let signed = |name: &str| status.get(name).and_then(Value::as_i64);
         UnifiedRollingStatus {
             generation: signed("generation"),
@@ -223,6 +232,11 @@ impl Interpreter for Interpretation {
             updated_ready_replicas: counted(&self.counts.updated_ready),
         }
     }
+}
+
+/// What stands in a status at a path of names with dots between them.
+pub(crate) fn at<'a>(status: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(status, |at, name| at.get(name)).filter(|it| !it.is_null())
 }
 
 /// A count as JSON has it. Lua makes whole numbers into floats; nothing below zero is a count.

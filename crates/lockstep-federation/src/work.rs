@@ -3,8 +3,11 @@
 use lockstep_core::align::{LeaseId, Observation, Reach, Report, RollingStrategy, TemplateHash};
 use serde_json::{Value, json};
 
-use crate::interpret::{Field, Interpretation, Interpreter, count, int_or_percent};
+use self::pods::Pods;
+use crate::interpret::{Field, Interpretation, Interpreter, at, count, int_or_percent};
 use crate::{IN_FORCE, LEASE, TEMPLATE};
+
+mod pods;
 
 /// The namespaces of Works begin so; the cluster's name follows.
 pub const EXECUTION_SPACE: &str = "karmada-es-";
@@ -106,7 +109,10 @@ fn pointers(record: &str) -> Vec<String> {
 /// in Karmada, for whoever reads a workload directly.
 pub fn reflect(kind: &Interpretation, workload: &Value) -> Value {
     let mut status = workload["status"].as_object().cloned().unwrap_or_default();
-    status.remove("conditions");
+    // What a set remembers for itself nobody else reads.
+    for own in ["conditions", "memory"] {
+        status.remove(own);
+    }
     let mut status = Value::Object(status);
     let metadata = &workload["metadata"];
     let annotations = &metadata["annotations"];
@@ -137,16 +143,29 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
             (made_from == unified.resource_template_generation).then(|| kind.template_hash(manifest))?
         }
     };
-    let counted = |name: &str| status.get(name).filter(|it| !it.is_null()).map(count);
-    let revision = |name: &str| status.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let counted = |name: &str| at(status, name).map(count);
+    let revision = |name: &str| at(status, name).and_then(Value::as_str).filter(|it| !it.is_empty());
+    let creates_updated = at(status, &kind.counts.creates_updated).and_then(Value::as_bool);
     let (current, update) = (revision(&kind.counts.current_revision), revision(&kind.counts.update_revision));
-    Some(Observation {
+    let one_revision = current.is_some() && current == update;
+    let pods = Pods {
         replicas: in_force.get("replicas").map_or(1, count),
         total: unified.replicas.unwrap_or(0),
         available: unified.available_replicas.unwrap_or(0),
         updated: unified.updated_replicas.unwrap_or(0),
+        current: counted(&kind.counts.current).unwrap_or(0),
         updated_available: counted(&kind.counts.updated_available),
-        creates_updated: current.is_some() && current == update,
+        under_way: counted(&kind.counts.under_way).unwrap_or(0),
+    };
+    let pods = pods.put_right(kind.like, one_revision);
+    Some(Observation {
+        replicas: pods.replicas,
+        total: pods.total,
+        available: pods.available,
+        updated: pods.updated,
+        updated_available: pods.updated_available,
+        under_way: pods.under_way,
+        creates_updated: creates_updated.unwrap_or(one_revision),
         unavailable: counted(&kind.counts.unavailable),
         template,
         acknowledged: lease.filter(|_| caught_up),

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::mirror::{Failed, Id, Mirror, look_again, whole};
 use crate::work::{FINALIZER, space};
-use crate::{Lateness, MANAGER, Member, PATIENCE, kinds, resource_of, spread_kinds, text};
+use crate::{Lateness, MANAGER, Member, PATIENCE, kinds, resource_of, text};
 
 /// Between the host and one member.
 #[derive(Clone)]
@@ -22,6 +22,7 @@ pub struct Agent {
     pub host: Client,
     pub member: Member,
     pub lateness: Lateness,
+    pub kinds: Vec<&'static Interpretation>,
 }
 
 /// What was applied last: the manifest, and the generation it made.
@@ -98,7 +99,7 @@ impl Agent {
         let works = Mirror::of(self.works(), &kinds::works(), news);
         let of =
             |kind: ApiResource| Mirror::of(Api::all_with(self.member.client.clone(), &kind), &kind, news);
-        (works, spread_kinds().map(resource_of).map(of).collect())
+        (works, self.kinds.iter().map(|kind| resource_of(kind)).map(of).collect())
     }
 
     fn works(&self) -> Api<DynamicObject> {

@@ -13,16 +13,16 @@ use tokio::sync::Notify;
 
 use crate::mirror::{Failed, Id, Mirror, look_again, whole};
 use crate::work::{made, renewed, shares, space};
-use crate::{MANAGER, kinds, resource_of, spread_kinds, text};
+use crate::{MANAGER, kinds, resource_of, text};
 
 /// What a Work was written from: the template and the binding, by their versions.
 type Origin = (Value, Value);
 
 /// Keeps Works for ever. One is written when its template or its binding has changed, whatever became of it since.
-pub async fn run(host: Client) {
+pub async fn run(host: Client, spread: Vec<&'static Interpretation>) {
     let news = Arc::new(Notify::new());
     let all = |kind: &ApiResource| Mirror::of(Api::all_with(host.clone(), kind), kind, &news);
-    let templates: Vec<_> = spread_kinds().map(|kind| all(&resource_of(kind))).collect();
+    let templates: Vec<_> = spread.into_iter().map(|kind| all(&resource_of(kind))).collect();
     let (bindings, works) = (all(&kinds::bindings()), all(&kinds::works()));
     let mut written: BTreeMap<Id, Origin> = BTreeMap::new();
     loop {

@@ -10,13 +10,13 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::mirror::{Failed, Id, Mirror, look_again, whole};
-use crate::{MANAGER, binding, kinds, resource_of, spread_kinds, text};
+use crate::{MANAGER, binding, kinds, resource_of, text};
 
 /// Keeps bindings for ever.
-pub async fn run(host: Client) {
+pub async fn run(host: Client, spread: Vec<&'static Interpretation>) {
     let news = Arc::new(Notify::new());
     let all = |kind: &ApiResource| Mirror::of(Api::all_with(host.clone(), kind), kind, &news);
-    let templates: Templates = spread_kinds().map(|kind| (kind, all(&resource_of(kind)))).collect();
+    let templates: Templates = spread.into_iter().map(|kind| (kind, all(&resource_of(kind)))).collect();
     let (policies, bindings) = (all(&kinds::policies()), all(&kinds::bindings()));
     loop {
         news.notified().await;

@@ -7,7 +7,7 @@
 //! status ([`agent`]); clusters that answer are Ready. What Karmada is told by a ResourceInterpreterCustomization is done
 //! by the functions beside those scripts.
 //!
-//! For tests, and for a first look without Karmada. It has no overrides, no failover, and spreads Deployments only.
+//! For tests, and for a first look without Karmada. It has no overrides and no failover, and spreads the kinds it is told.
 
 mod agent;
 mod binder;
@@ -38,9 +38,6 @@ pub const NOT_ON_THE_HOST: [&str; 2] = ["deployment-controller", "replicaset-con
 
 /// Who writes, as managed fields call it.
 const MANAGER: &str = "lockstep-spread";
-
-/// What is spread.
-const KINDS: [&str; 1] = ["Deployment"];
 
 /// A member that does not answer in this time is asked again later.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -93,6 +90,8 @@ pub struct Setting {
     pub members: Vec<Member>,
     /// How late what members say is told.
     pub lateness: Lateness,
+    /// What is spread: see [`known`]. All clusters have to serve these kinds.
+    pub kinds: Vec<&'static Interpretation>,
 }
 
 /// It spreads for as long as this is held.
@@ -106,11 +105,15 @@ impl Spread {
     /// one did, and does it again. Must be called on a tokio runtime.
     pub fn start(setting: Setting) -> Self {
         let mut tasks = JoinSet::new();
-        tasks.spawn(detector::run(setting.host.clone()));
-        tasks.spawn(binder::run(setting.host.clone()));
+        tasks.spawn(detector::run(setting.host.clone(), setting.kinds.clone()));
+        tasks.spawn(binder::run(setting.host.clone(), setting.kinds.clone()));
         for member in setting.members {
-            let agent =
-                agent::Agent { host: setting.host.clone(), member, lateness: setting.lateness.clone() };
+            let agent = agent::Agent {
+                host: setting.host.clone(),
+                member,
+                lateness: setting.lateness.clone(),
+                kinds: setting.kinds.clone(),
+            };
             tasks.spawn(health::run(agent.clone()));
             tasks.spawn(agent.clone().execute());
             tasks.spawn(agent.reflect());
@@ -119,9 +122,9 @@ impl Spread {
     }
 }
 
-/// The kinds that are spread.
-fn spread_kinds() -> impl Iterator<Item = &'static Interpretation> {
-    interpret::built_in().iter().filter(|kind| KINDS.contains(&kind.kind.as_str()))
+/// Of the kinds that are known without being told, those with these names.
+pub fn known(names: &[&str]) -> Vec<&'static Interpretation> {
+    interpret::built_in().iter().filter(|kind| names.contains(&kind.kind.as_str())).collect()
 }
 
 /// A kind as the API knows it.

@@ -36,6 +36,8 @@ pub(super) struct Member {
     pub available: i64,
     pub updated: i64,
     pub updated_available: i64,
+    /// Pods that only the rollout itself keeps from counting as available.
+    pub under_way: i64,
     /// The largest and smallest over the live leases.
     pub max_unavailable: i64,
     pub max_surge: i64,
@@ -105,6 +107,7 @@ impl Member {
             available: seen.map_or(0, |s| i64::from(s.available)),
             updated,
             updated_available,
+            under_way: seen.filter(|_| current).map_or(0, |s| i64::from(s.under_way)),
             max_unavailable: leases().map(|l| i64::from(l.unavailable)).max().unwrap_or(0),
             max_surge: leases().map(|l| i64::from(l.surge)).max().unwrap_or(0),
             min_replicas,

@@ -2,7 +2,7 @@
 //! next one is made, and nothing that shrinks frees anything before it is acknowledged.
 
 use super::count::{Member, Sums};
-use super::ledger::Stance;
+use super::ledger::{Lease, Stance};
 use super::model::{Kind, Reach, Totals, Wish};
 use super::zero::Numbers;
 
@@ -119,15 +119,24 @@ fn surge_kept(kind: Kind, m: &Member) -> i64 {
     m.max_surge.min(m.leased_ceiling - m.lease_replicas).max(0)
 }
 
-/// What the member is to do next. `first` says that no cluster before it is still on its way.
-pub(super) fn grant(wish: &Wish, bounds: Bounds, sums: &mut Sums, m: &mut Member, first: bool) -> Grant {
+/// Where a member stands among those that are still on their way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Turn {
+    /// No cluster before it is on its way.
+    pub first: bool,
+    /// No cluster before it has anything under way.
+    pub first_under_way: bool,
+}
+
+/// What the member is to do next.
+pub(super) fn grant(wish: &Wish, bounds: Bounds, sums: &mut Sums, m: &mut Member, turn: Turn) -> Grant {
     let others = sums.without(m);
     let grant = if m.fresh {
         at_rest(m, m.lease_replicas)
     } else if m.complete {
         at_rest(m, m.updated)
     } else {
-        let (numbers, moves) = leave_to_roll(wish, bounds, others, m, first);
+        let (numbers, moves) = leave_to_roll(wish, bounds, others, m, turn);
         let held = wish.held.contains_key(&m.cluster);
         if moves && !held && !wish.strategy.paused.unwrap_or(false) {
             Grant { stance: Stance::Open, numbers, wanted_template: true }
@@ -146,7 +155,7 @@ fn at_rest(m: &Member, updated: i64) -> Grant {
 }
 
 /// The numbers of an open lease, and whether they let anything move.
-fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: bool) -> (Numbers, bool) {
+fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, turn: Turn) -> (Numbers, bool) {
     let replicas = m.lease_replicas;
     let by_partition = bounds.new.map_or(i64::MAX, |new| (new - others.new).max(m.updated));
     let goal = m.target.min(replicas).min(by_partition).min(kept_to_grow_from(bounds, m));
@@ -155,6 +164,7 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: b
     let unavailable = (bounds.unavailable - others.used_unavailable)
         .min(size + others.floor - bounds.floor)
         .min(goal - m.updated_available)
+        .max(to_be_finished(m, turn))
         .max(0);
     let surge_wanted = (goal - m.updated).max(m.total - m.replicas);
     let mut surge = (bounds.surge - others.used_surge)
@@ -166,8 +176,22 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, first: b
     if wish.kind == Kind::Deployment && !m.inert && replicas < m.max_replicas {
         surge = surge.max(surge_kept(wish.kind, m));
     }
-    let window = if first { goal } else { goal.min(m.updated_available + unavailable + surge) };
-    (numbers(m, window.max(m.updated), unavailable, surge), moves)
+    let window = if turn.first { goal } else { goal.min(m.updated_available + unavailable + surge) };
+    let window = window.max(m.updated).max(leased_before(wish, m).min(goal));
+    (numbers(m, window, unavailable, surge), moves)
+}
+
+/// What is under way counts as unavailable already, so to let it finish uses nothing more. Without that, clusters that
+/// were stopped halfway would wait for each other, once maxUnavailable has become less than what they hold.
+fn to_be_finished(m: &Member, turn: Turn) -> i64 {
+    if turn.first_under_way { m.under_way.min(m.target - m.updated_available) } else { 0 }
+}
+
+/// How many its leases for this template let be new already. A LockstepSet moves first what is broken, whatever its
+/// ordinal, and what stands below the partition comes back old: its partition never goes up again.
+fn leased_before(wish: &Wish, m: &Member) -> i64 {
+    let same = |l: &&Lease| wish.kind == Kind::LockstepSet && l.template == wish.template;
+    m.latest.as_ref().filter(same).map_or(0, |l| i64::from(l.updated).min(m.target))
 }
 
 /// A member that is still to grow by old pods keeps one it can grow from: with nothing old left it could only
@@ -190,7 +214,8 @@ fn closed(wish: &Wish, m: &Member) -> Grant {
     let touched =
         m.updated > 0 || m.latest.as_ref().is_some_and(|l| l.updated > 0 && l.template == wish.template);
     let stance = if touched || paused { Stance::Held } else { Stance::Untouched };
-    Grant { stance, numbers: numbers(m, m.updated, 0, 0), wanted_template: true }
+    let updated = m.updated.max(leased_before(wish, m));
+    Grant { stance, numbers: numbers(m, updated, 0, 0), wanted_template: true }
 }
 
 fn numbers(m: &Member, updated: i64, unavailable: i64, surge: i64) -> Numbers {

@@ -34,7 +34,7 @@ pub use model::{
 pub use reason::{Code, Reason};
 
 use count::{Member, Sums};
-use grant::{Bounds, Grant};
+use grant::{Bounds, Grant, Turn};
 use target::Share;
 
 /// Aligns the clusters of one binding: what to remember, what to write and what to say.
@@ -60,11 +60,11 @@ pub fn align(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -
     // A binding that nobody has scheduled yet has not arrived anywhere.
     let complete = !members.is_empty() && members.iter().all(|m| m.complete);
     let at_rest = complete || members.iter().all(|m| is_free(wish, m) || (m.want == 0 && m.complete));
-    let mut first = true;
+    let mut turn = Turn { first: true, first_under_way: true };
     let mut leases = BTreeMap::new();
     for member in &mut members {
         if grant::may_write(member) {
-            let mut grant = grant::grant(wish, bounds, &mut sums, member, first);
+            let mut grant = grant::grant(wish, bounds, &mut sums, member, turn);
             if at_rest {
                 grant = give_back(member);
             }
@@ -74,7 +74,8 @@ pub fn align(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -
                 leases.insert(member.cluster.clone(), lease);
             }
         }
-        first &= member.complete;
+        turn.first &= member.complete;
+        turn.first_under_way &= member.under_way == 0;
     }
     let reasons = why::reasons(wish, totals, reports, &members, &leases, exceeded);
     let members = members.iter().map(standing).collect();

@@ -173,6 +173,10 @@ pub struct Observation {
     /// Of those, the available ones. Deployment does not report it; the least it can be is then used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_available: Option<u32>,
+    /// Of the pods that do not count as available, those that only the rollout itself keeps from it: groups on their
+    /// way between revisions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub under_way: u32,
     /// Whether every pod created there now is of the template in force, whatever the partition says: its
     /// current revision is its update revision (a first creation, or a return to the template before).
     #[serde(default)]
@@ -198,6 +202,10 @@ pub struct Observation {
     /// the one last seen is dropped.
     #[serde(default)]
     pub sequence: u64,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn settled_by_default() -> bool {

@@ -69,7 +69,7 @@ fn lost_by(m: &Member) -> i64 {
         Some(Stance::Free) => 0,
     };
     let coming = (m.updated - m.updated_available).min(on_their_way);
-    (m.replicas - m.available - m.max_unavailable.max(coming)).max(0)
+    (m.replicas - m.available - m.max_unavailable.max(coming).max(m.under_way)).max(0)
 }
 
 fn names<'a>(members: impl Iterator<Item = &'a Member>) -> String {

@@ -103,13 +103,15 @@ fn leader_worker_set(n: Numbers) -> RollingStrategy {
     }
 }
 
-/// Our own set: paused, or at a partition of 100%, it moves nothing, so 1/0 is only there because 0/0 is
-/// refused.
+/// Our own set, closed, is paused: what is lost comes back as it was, and nothing else moves. One that has never stood
+/// complete has no old revision to keep, and a partition alone would hold nothing. As with a CloneSet the surge of 1 is
+/// only there because 0/0 is refused; with maxUnavailable 1 a surge that is not needed any more would be paid for by an
+/// available group.
 fn lockstep_set(stance: Stance, n: Numbers) -> RollingStrategy {
     let (paused, partition, unavailable, surge) = match stance {
         Stance::Open => (false, kept(n), n.unavailable, n.surge),
-        Stance::Untouched => (false, Percent(100), 1, 0),
-        Stance::Held | Stance::Rest | Stance::Free => (true, kept(n), 1, 0),
+        Stance::Untouched => (true, Percent(100), 0, 1),
+        Stance::Held | Stance::Rest | Stance::Free => (true, kept(n), 0, 1),
     };
     RollingStrategy {
         paused: Some(paused),

@@ -119,8 +119,22 @@ fn lockstep_set() -> Interpretation {
         partition: Some(Path::known("spec.updateStrategy.partition")),
         max_unavailable: Path::known("spec.updateStrategy.maxUnavailable"),
         max_surge: Some(Path::known("spec.updateStrategy.maxSurge")),
-        counts: ready_is_available(),
+        counts: tallied(),
         ..deployment()
+    }
+}
+
+/// What a set says of itself is about the groups that are wished for; what is added up over clusters is beside it.
+fn tallied() -> Counts {
+    let name = |it: &str| format!("tally.{it}");
+    Counts {
+        replicas: name("standing"),
+        available: name("reliable"),
+        updated: name("begun"),
+        updated_available: name("done"),
+        under_way: name("underWay"),
+        creates_updated: name("createsUpdated"),
+        ..Counts::default()
     }
 }
 

@@ -15,7 +15,7 @@ function ReflectStatus(observedObj)
   end
   if observedObj.status ~= nil then
     for key, value in pairs(observedObj.status) do
-      if key ~= "conditions" then
+      if key ~= "conditions" and key ~= "memory" then
         status[key] = value
       end
     end

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use lockstep_api::label;
 use lockstep_api::status::{
-    BlockedStatus, CoordinationStatus, GroupRoleStatus, GroupStatus, INVALID_SPEC, LockstepSetStatus,
-    RestartStatus, RevisionStatus, RoleStatus, RolloutStatus,
+    BlockedStatus, CoordinationStatus, GroupRoleStatus, GroupStatus, GroupTally, INVALID_SPEC,
+    LockstepSetStatus, RestartStatus, RevisionStatus, RoleStatus, RolloutStatus,
 };
 use lockstep_core::blocked::{Blocked, Reason};
 use lockstep_core::model::{Role, RuleKind, Spec};
@@ -14,7 +14,7 @@ use lockstep_core::names::RoleName;
 use lockstep_core::plan::Plan;
 use lockstep_core::revision::Revision;
 use lockstep_core::snapshot::{Memory, RestartMemory};
-use lockstep_core::status::{Phase, Revisions};
+use lockstep_core::status::{self, Phase, Revisions};
 use lockstep_core::time::Time;
 
 use super::conditions::{self, Outlook};
@@ -60,6 +60,7 @@ impl Report<'_> {
             replicas: said.replicas,
             ready_replicas: said.ready,
             updated_replicas: said.updated,
+            tally: Some(tally(said.tally)),
             selector: selector(self.wish),
             revision: revisions(said.revision),
             roles: said.roles.iter().map(role).collect(),
@@ -237,6 +238,11 @@ fn revisions(said: Revisions) -> RevisionStatus {
         stable: said.stable.map(|revision| revision.to_string()),
         update: said.update.to_string(),
     }
+}
+
+fn tally(said: status::GroupTally) -> GroupTally {
+    let status::GroupTally { standing, reliable, begun, done, under_way, creates_updated } = said;
+    GroupTally { standing, reliable, begun, done, under_way, creates_updated }
 }
 
 fn role(said: &lockstep_core::status::RoleStatus) -> RoleStatus {

@@ -5,15 +5,15 @@
 mod nobody_asked;
 mod world;
 
-use lockstep_testkit::federation::case::{CASES, Kind};
-use lockstep_testkit::federation::play;
+use lockstep_testkit::federation::case::{CASES, Case, Kind, OTHERS, SETS};
+use lockstep_testkit::federation::{Builder, play};
 
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "builds Karmada and Kruise from Go modules, some minutes: see docs/federation.md"]
 async fn deployments_keep_their_own_numbers() {
-    let Some(world) = World::start(false).await else { return };
+    let Some(world) = World::start(|builder| builder).await else { return };
     nobody_asked::works_are_as_karmada_made_them(&world).await;
     for case in CASES.iter().filter(|case| case.kind == Kind::Deployment && world.has_room_for(case)) {
         let played = play(case, world.federation()).await.expect("played");
@@ -37,10 +37,47 @@ async fn killed_anywhere_it_goes_on(world: &World) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "builds Karmada and Kruise from Go modules, some minutes: see docs/federation.md"]
 async fn clone_sets_keep_their_own_numbers() {
-    let Some(world) = World::start(true).await else { return };
+    let Some(world) = World::start(Builder::kruise).await else { return };
     for case in CASES.iter().filter(|case| case.kind == Kind::CloneSet && world.has_room_for(case)) {
         let played = play(case, world.federation()).await.expect("played");
         println!("{}: {:.1} s", case.name, played.took.as_secs_f64());
         played.assert_kept();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "builds Karmada from Go modules, some minutes: see docs/federation.md"]
+async fn sets_keep_their_own_numbers() {
+    let kinds = lockstep_api::crd::all().map(|(_, definition)| definition);
+    let known = |builder| kinds.into_iter().fold(builder, Builder::kind);
+    let Some(world) = World::start(known).await else { return };
+    world.start_operators();
+    play_all(&world, SETS.iter()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "builds Karmada from Go modules, some minutes: see docs/federation.md"]
+async fn stateful_sets_keep_their_own_numbers() {
+    let Some(world) = World::start(|builder| builder).await else { return };
+    play_all(&world, OTHERS.iter().filter(|case| case.kind == Kind::StatefulSet)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "builds Karmada and LeaderWorkerSet from Go modules, some minutes: see docs/federation.md"]
+async fn leader_worker_sets_keep_their_own_numbers() {
+    let Some(world) = World::start(Builder::leader_worker_sets).await else { return };
+    play_all(&world, OTHERS.iter().filter(|case| case.kind == Kind::LeaderWorkerSet)).await;
+}
+
+/// Plays them all, whatever becomes of one of them. `LOCKSTEP_CASE=<name>` plays one alone.
+async fn play_all(world: &World, cases: impl Iterator<Item = &'static Case<'static>>) {
+    let only = std::env::var("LOCKSTEP_CASE").ok();
+    let mut broken = Vec::new();
+    for case in cases.filter(|case| only.as_deref().is_none_or(|only| only == case.name)) {
+        let played = play(case, world.federation()).await.expect("played");
+        println!("{}: {:.1} s, {}", case.name, played.took.as_secs_f64(), played.end);
+        let breaches = played.verdict.breaches.iter().map(ToString::to_string);
+        broken.extend(breaches.chain(played.missed.clone()).map(|why| format!("{}: {why}", case.name)));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }

@@ -17,8 +17,10 @@ use lockstep_operator::certificates::next::Next;
 use lockstep_operator::clock::Clock;
 use lockstep_operator::federation::{self, Setting, Stamper, webhook};
 use lockstep_operator::metrics::Metrics;
+use lockstep_operator::operator::{OperatorOptions, run};
 use lockstep_operator::serve::{ServingCertificate, Trigger, serve_tls, shutdown};
 use lockstep_testkit::Federation;
+use lockstep_testkit::federation::Builder;
 use lockstep_testkit::federation::case::Case;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -33,13 +35,10 @@ pub struct World {
 }
 
 impl World {
-    /// Starts everything. `kruise`: the members have Kruise's manager.
-    pub async fn start(kruise: bool) -> Option<Self> {
-        let mut builder = Federation::builder().members(["member1", "member2", "member3"]).proxies();
-        if kruise {
-            builder = builder.kruise();
-        }
-        let federation = builder.start_or_skip().await?;
+    /// Starts everything, the members with what is asked for.
+    pub async fn start(with: impl FnOnce(Builder) -> Builder) -> Option<Self> {
+        let builder = Federation::builder().members(["member1", "member2", "member3"]).proxies();
+        let federation = with(builder).start_or_skip().await?;
         let client = federation.client();
         for definition in definition::all() {
             apply(&client, &definition).await;
@@ -67,6 +66,18 @@ impl World {
         .await;
         let aligner = tasks.spawn(federation::run(setting(&federation)));
         Some(Self { federation, aligner: Mutex::new(aligner), tasks: Mutex::new(tasks), _trigger: trigger })
+    }
+
+    /// Starts an operator in every member.
+    pub fn start_operators(&self) {
+        for member in self.federation.members() {
+            let (trigger, told) = shutdown();
+            let running = run(member.client(), OperatorOptions::default(), Metrics::new(), told);
+            self.tasks.lock().expect("nobody panicked").spawn(async move {
+                running.await.expect("it runs");
+                drop(trigger);
+            });
+        }
     }
 
     /// Kills the aligner wherever it stands, and has another go on, over and over.

@@ -7,6 +7,7 @@
 #![allow(clippy::expect_used)]
 
 mod seeded;
+mod sets;
 mod world;
 
 use lockstep_sandbox::cluster::faults::Profile;

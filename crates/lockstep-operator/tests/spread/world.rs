@@ -9,8 +9,11 @@ use lockstep_federation::interpret::Kinds;
 use lockstep_operator::clock::Clock;
 use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK, webhook};
 use lockstep_operator::metrics::Metrics;
+use lockstep_operator::operator::{OperatorOptions, run};
+use lockstep_operator::serve::{Trigger, shutdown};
 use lockstep_sandbox::cluster::Carried;
 use lockstep_sandbox::cluster::faults::Profile;
+use lockstep_testkit::embedded::Embedded;
 use lockstep_testkit::federation::{EmbeddedFederation, Ways};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -66,9 +69,35 @@ impl World {
         Aligner(tokio::spawn(federation::run(setting)))
     }
 
+    /// Starts an operator in every member.
+    pub fn operators(&self) -> Vec<Operator> {
+        self.federation.members().iter().map(Operator::start).collect()
+    }
+
     /// The clusters.
     pub fn federation(&self) -> &EmbeddedFederation {
         &self.federation
+    }
+}
+
+/// An operator that runs. Dropped, it is gone at once, wherever it is.
+pub struct Operator(
+    JoinHandle<()>,
+    #[allow(dead_code, reason = "dropped, it tells the operator to end")] Trigger,
+);
+
+impl Operator {
+    fn start(member: &Embedded) -> Self {
+        let (trigger, told) = shutdown();
+        let options = OperatorOptions { clock: Clock::new(member.clock()), ..OperatorOptions::default() };
+        let running = run(member.client(), options, Metrics::new(), told);
+        Self(tokio::spawn(async move { running.await.expect("it runs") }), trigger)
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

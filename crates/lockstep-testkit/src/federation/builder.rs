@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Federation, Member};
 use crate::cluster::{AGGREGATION, Cluster, ClusterError, Component, not_alone_here, or_skip};
-use crate::neighbours::{karmada, kruise};
+use crate::neighbours::{karmada, kruise, leader_worker_set};
 
 /// What no embedded cluster has.
 const WHY: &str = "the controllers of Karmada";
@@ -22,13 +22,21 @@ pub struct Builder {
     nodes: NodeGroup,
     kinds: Vec<Value>,
     kruise: bool,
+    leader_worker_sets: bool,
     proxies: bool,
 }
 
 impl Default for Builder {
     fn default() -> Self {
         let members = ["member1", "member2"].map(str::to_owned).to_vec();
-        Self { members, nodes: NodeGroup::new("node", 2), kinds: Vec::new(), kruise: false, proxies: false }
+        Self {
+            members,
+            nodes: NodeGroup::new("node", 2),
+            kinds: Vec::new(),
+            kruise: false,
+            leader_worker_sets: false,
+            proxies: false,
+        }
     }
 }
 
@@ -54,6 +62,12 @@ impl Builder {
     /// With Kruise's controllers on every member, and CloneSets on the host.
     pub fn kruise(mut self) -> Self {
         self.kruise = true;
+        self
+    }
+
+    /// With the manager of LeaderWorkerSets on every member, and its kinds on the host.
+    pub fn leader_worker_sets(mut self) -> Self {
+        self.leader_worker_sets = true;
         self
     }
 
@@ -89,6 +103,9 @@ impl Builder {
         if self.kruise {
             host.define(&kruise::clone_set_definition().await?).await?;
         }
+        if self.leader_worker_sets {
+            leader_worker_set::define_kinds(&host).await?;
+        }
         let karmada = karmada::start(&host).await?;
         Ok((host, karmada))
     }
@@ -96,7 +113,13 @@ impl Builder {
     async fn member(&self, name: &str) -> Result<Member, ClusterError> {
         let cluster = Cluster::builder().our_own(WHY).nodes(self.nodes.clone()).start().await?;
         self.define(&cluster).await?;
-        let neighbours = if self.kruise { vec![kruise::start(&cluster).await?] } else { Vec::new() };
+        let mut neighbours = Vec::new();
+        if self.kruise {
+            neighbours.push(kruise::start(&cluster).await?);
+        }
+        if self.leader_worker_sets {
+            neighbours.push(leader_worker_set::start(&cluster).await?);
+        }
         let proxy = if self.proxies { Some(cluster.proxy().await?) } else { None };
         Ok(Member::new(name, cluster, neighbours, proxy))
     }

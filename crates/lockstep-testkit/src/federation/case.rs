@@ -6,15 +6,21 @@ use kube::api::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::record::Promise;
-use crate::neighbours::kruise;
+use crate::neighbours::{kruise, leader_worker_set};
 
 /// The kind of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Kubernetes' own.
     Deployment,
+    /// Kubernetes' own.
+    StatefulSet,
     /// Kruise's: the members need [it](super::Builder::kruise).
     CloneSet,
+    /// Groups of a leader and a worker: the members need [its manager](super::Builder::leader_worker_sets).
+    LeaderWorkerSet,
+    /// Our own, of two decode and two prefill pods each, decode before prefill: the members need an operator.
+    LockstepSet,
 }
 
 impl Kind {
@@ -22,7 +28,12 @@ impl Kind {
     pub fn resource(self) -> ApiResource {
         match self {
             Self::Deployment => ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", "Deployment")),
+            Self::StatefulSet => ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", "StatefulSet")),
             Self::CloneSet => kruise::clone_sets(),
+            Self::LeaderWorkerSet => leader_worker_set::leader_worker_sets(),
+            Self::LockstepSet => {
+                ApiResource::from_gvk(&GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "LockstepSet"))
+            }
         }
     }
 }
@@ -34,7 +45,7 @@ pub struct Strategy {
     pub max_unavailable: u32,
     /// How many more there may be.
     pub max_surge: u32,
-    /// How many stay as they are; nothing for a Deployment.
+    /// How many stay as they are; nothing for a Deployment. Pods or groups, as with the others.
     pub partition: u32,
 }
 
@@ -324,6 +335,70 @@ pub const MORE: &[Case<'static>] = &[
     },
 ];
 
+const fn of_sets(
+    name: &'static str,
+    split: &'static [u32],
+    strategy: Strategy,
+    steps: &'static [Step<'static>],
+    new: u32,
+) -> Case<'static> {
+    Case { name, kind: Kind::LockstepSet, split, strategy, steps, ends: split, new, broken_alone: true }
+}
+
+/// The same for sets of groups: what is counted are groups.
+pub const SETS: &[Case<'static>] = &[
+    of_sets("sets", &[2, 2], strategy(1, 0, 0), &[Step::Roll(SECOND)], 4),
+    of_sets("sets-of-three-members", &[2, 1, 3], strategy(2, 1, 0), &[Step::Roll(SECOND)], 6),
+    of_sets("sets-by-surge", &[2, 2], strategy(0, 1, 0), &[Step::Roll(SECOND)], 4),
+    of_sets("sets-of-which-some-stay", &[2, 2], strategy(1, 0, 1), &[Step::Roll(SECOND)], 3),
+    of_sets(
+        "sets-there-and-back",
+        &[2, 2],
+        strategy(1, 0, 0),
+        &[Step::Roll(SECOND), Step::UntilNew(2), Step::Roll(FIRST)],
+        4,
+    ),
+    of_sets(
+        "sets-late-status",
+        &[2, 2],
+        strategy(1, 0, 0),
+        &[
+            Step::Late(Duration::from_secs(2)),
+            Step::Roll(SECOND),
+            Step::UntilNew(1),
+            Step::Late(Duration::from_secs(3)),
+        ],
+        4,
+    ),
+    of_sets(
+        "sets-cut-off",
+        &[3, 3],
+        strategy(2, 0, 0),
+        &[Step::Roll(SECOND), Step::UntilNew(1), Step::CutOff(0), Step::UntilStill, Step::Mend],
+        6,
+    ),
+];
+
+const fn of_others(
+    name: &'static str,
+    kind: Kind,
+    split: &'static [u32],
+    strategy: Strategy,
+    new: u32,
+) -> Case<'static> {
+    let steps = &[Step::Roll(SECOND)];
+    Case { name, kind, split, strategy, steps, ends: split, new, broken_alone: true }
+}
+
+/// The same for kinds whose controllers are only to be had on real clusters.
+pub const OTHERS: &[Case<'static>] = &[
+    of_others("stateful", Kind::StatefulSet, &[2, 4], strategy(1, 0, 0), 6),
+    of_others("stateful-by-two", Kind::StatefulSet, &[2, 4], strategy(2, 0, 0), 6),
+    of_others("stateful-of-which-some-stay", Kind::StatefulSet, &[2, 4], strategy(1, 0, 2), 4),
+    of_others("leaders-and-workers", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), 4),
+    of_others("leaders-and-workers-by-surge", Kind::LeaderWorkerSet, &[2, 2], strategy(0, 1, 0), 4),
+];
+
 impl Case<'_> {
     /// How many pods it has in all.
     pub fn replicas(&self) -> u32 {
@@ -348,6 +423,16 @@ impl Case<'_> {
     pub fn manifest_of(&self, namespace: &str, image: &str, replicas: u32) -> Value {
         let Strategy { max_unavailable, max_surge, partition } = self.strategy;
         let labels = json!({"app": NAME});
+        let template = json!({
+            "metadata": {
+                "labels": labels,
+                "annotations": {
+                    "kubelet.lockstep.dev/ready-after": "300ms..600ms",
+                    "kubelet.lockstep.dev/terminates-after": "200ms..400ms",
+                },
+            },
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        });
         let mut manifest = json!({
             "apiVersion": self.kind.resource().api_version,
             "kind": self.kind.resource().kind,
@@ -356,29 +441,37 @@ impl Case<'_> {
                 "name": NAME, "namespace": namespace, "labels": labels,
                 "annotations": {"federation.lockstep.dev/rollout": "aligned"},
             },
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {
-                        "labels": labels,
-                        "annotations": {
-                            "kubelet.lockstep.dev/ready-after": "300ms..600ms",
-                            "kubelet.lockstep.dev/terminates-after": "200ms..400ms",
-                        },
-                    },
-                    "spec": {"containers": [{"name": "main", "image": image}]},
-                },
-            },
+            "spec": {"replicas": replicas},
         });
-        let mut rolling = json!({"maxUnavailable": max_unavailable, "maxSurge": max_surge});
+        let spec = &mut manifest["spec"];
+        let rolling = json!({"maxUnavailable": max_unavailable, "maxSurge": max_surge});
+        let kept = json!({"maxUnavailable": max_unavailable, "maxSurge": max_surge, "partition": partition});
+        if matches!(self.kind, Kind::Deployment | Kind::StatefulSet | Kind::CloneSet) {
+            spec["selector"] = json!({"matchLabels": labels});
+            spec["template"] = template.clone();
+        }
         match self.kind {
             Kind::Deployment => {
-                manifest["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
+                spec["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
             }
-            Kind::CloneSet => {
-                rolling["partition"] = json!(partition);
-                manifest["spec"]["updateStrategy"] = rolling;
+            Kind::StatefulSet => {
+                let rolling = json!({"maxUnavailable": max_unavailable, "partition": partition});
+                spec["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
+                spec["podManagementPolicy"] = json!("Parallel");
+            }
+            Kind::CloneSet => spec["updateStrategy"] = kept,
+            Kind::LeaderWorkerSet => {
+                spec["leaderWorkerTemplate"] = json!({"size": 2, "workerTemplate": template});
+                let strategy = json!({"type": "RollingUpdate", "rollingUpdateConfiguration": kept});
+                spec["rolloutStrategy"] = strategy;
+            }
+            Kind::LockstepSet => {
+                let role = |name: &str| json!({"name": name, "replicas": 2, "template": template});
+                let step = |role: &str| json!({"role": role, "updateTo": "100%"});
+                spec["updateStrategy"] = kept;
+                spec["roles"] = json!([role("decode"), role("prefill")]);
+                spec["coordination"] =
+                    json!([{"name": "decode-first", "steps": [step("decode"), step("prefill")]}]);
             }
         }
         manifest
@@ -417,7 +510,7 @@ mod tests {
 
     #[test]
     fn cases_are_told_apart_and_add_up() {
-        let all: Vec<&Case<'_>> = CASES.iter().chain(MORE).collect();
+        let all: Vec<&Case<'_>> = CASES.iter().chain(MORE).chain(SETS).chain(OTHERS).collect();
         for (i, case) in all.iter().enumerate() {
             assert!(all[..i].iter().all(|other| other.name != case.name), "{} twice", case.name);
             assert_eq!(case.split.len(), case.ends.len(), "{}", case.name);

@@ -9,7 +9,7 @@ use kube::api::ApiResource;
 use lockstep_kubelet::NodeGroup;
 use lockstep_sandbox::cluster::Webhooks;
 use lockstep_sandbox::cluster::faults::{Link, Profile};
-use lockstep_spread::{Lateness, Setting, Spread, definitions, door};
+use lockstep_spread::{Lateness, Setting, Spread, definitions, door, known};
 
 use super::record::Recorder;
 use super::site::{HeldBack, Site, Undo};
@@ -42,7 +42,8 @@ impl EmbeddedFederation {
     pub async fn start(members: usize, ways: &Ways) -> Result<Self, ClusterError> {
         let Ways { seed, .. } = *ways;
         let host = Embedded::host(seed).await?;
-        for definition in definitions() {
+        let kinds = known(&["Deployment", "LockstepSet"]);
+        for definition in definitions().into_iter().chain([lockstep_api::crd::lockstep_set()]) {
             define(&host.client(), &definition).await?;
         }
         let names: Vec<String> = (1..=members).map(|number| format!("member{number}")).collect();
@@ -56,7 +57,7 @@ impl EmbeddedFederation {
             clusters.push(cluster);
         }
         let (to_host, _) = host.client_through(ways.host.clone(), !seed);
-        let setting = Setting { host: to_host, members: ends, lateness: Lateness::default() };
+        let setting = Setting { host: to_host, members: ends, lateness: Lateness::default(), kinds };
         let spread = Mutex::new(Some(Spread::start(setting.clone())));
         Ok(Self { setting, links, spread, names, members: clusters, host })
     }
@@ -64,6 +65,11 @@ impl EmbeddedFederation {
     /// The host.
     pub fn host(&self) -> &Embedded {
         &self.host
+    }
+
+    /// The members themselves.
+    pub fn members(&self) -> &[Embedded] {
+        &self.members
     }
 
     /// A client of the host that reaches the members through it, on a way that is not a good one, and the means to make

@@ -106,14 +106,14 @@ fn has_ended(case: &Case, view: &View) -> bool {
     let mut workloads = view.members.iter().filter_map(|(_, _, workload)| workload.as_ref());
     split
         && view.rests()
-        && view.sum().new == case.new
+        && (view.sum().new, view.sum().mixed) == (case.new, 0)
         && workloads.all(|workload| is_at_rest(case, workload))
 }
 
 fn is_at_rest(case: &Case, workload: &Workload) -> bool {
     let Strategy { max_unavailable, max_surge, .. } = case.strategy;
     // What a member keeps of a partition is its part of it.
-    let given_back = case.kind != Kind::Deployment
+    let given_back = !matches!(case.kind, Kind::Deployment | Kind::LockstepSet)
         || (workload.strategy["maxUnavailable"] == max_unavailable
             && workload.strategy["maxSurge"] == max_surge);
     !workload.paused && given_back

@@ -23,6 +23,12 @@ pub fn disaggregated_sets() -> ApiResource {
     resource("disaggregatedset.x-k8s.io", "DisaggregatedSet", "disaggregatedsets")
 }
 
+/// Brings its kinds alone.
+pub async fn define_kinds(cluster: &Cluster) -> Result<(), ClusterError> {
+    let home = Home::of(Part::LeaderWorkerSet).await?;
+    cluster.define_all(&home.sources.join("config/crd/bases")).await
+}
+
 /// Starts it beside a cluster of our own, and waits until its controllers and its webhooks work. It is built if it
 /// is not there yet.
 pub async fn start(cluster: &Cluster) -> Result<Neighbour, ClusterError> {

@@ -199,6 +199,7 @@ impl Workload for CloneSet {
             available,
             updated,
             updated_available: Some(updated_available),
+            under_way: 0,
             creates_updated: self.current == self.spec.template,
             unavailable: None,
             template: hash(self.spec.template),

@@ -359,6 +359,7 @@ impl Workload for Deployment {
             available,
             updated,
             updated_available: None,
+            under_way: 0,
             creates_updated: false,
             unavailable: Some(unavailable),
             template: hash(self.spec.template),

@@ -268,6 +268,7 @@ mod tests {
         fn events(&self, uid: usize) -> Vec<Event> {
             let pod = Pod {
                 name: format!("pod-{uid}"),
+                group: None,
                 image: self.image.to_owned(),
                 ready: None,
                 terminating: false,

@@ -9,11 +9,16 @@ use serde_json::Value;
 use crate::pods::is_ready;
 use crate::recorder::disrupted;
 
+/// By which labels groups are told apart.
+const GROUPS: [&str; 2] = ["lockstep.dev/group", "leaderworkerset.sigs.k8s.io/group-index"];
+
 /// A pod as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
     /// Its name.
     pub name: String,
+    /// The group it belongs to, where groups are counted; alone where there is none.
+    pub group: Option<String>,
     /// The image of its first container: the template it was made from.
     pub image: String,
     /// Since when it is ready, by the recorder's clock.
@@ -31,8 +36,11 @@ impl Pod {
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         let over = matches!(phase, Some("Failed" | "Succeeded"));
         let ready = is_ready(pod) && !over;
+        let labels = pod.metadata.labels.as_ref();
+        let group = labels.and_then(|labels| GROUPS.iter().find_map(|label| labels.get(*label)));
         Self {
             name: pod.metadata.name.clone().unwrap_or_default(),
+            group: group.cloned(),
             image: container.and_then(|it| it.image.clone()).unwrap_or_default(),
             ready: ready.then(|| before.and_then(|before| before.ready).unwrap_or(now)),
             // One that has failed or completed counts no more than one that goes.
@@ -47,11 +55,13 @@ impl Pod {
     }
 }
 
-/// A Deployment or CloneSet of a member.
+/// A workload of a member.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Workload {
-    /// How many pods it is to have.
+    /// How many pods, or groups of pods, it is to have.
     pub replicas: u32,
+    /// How many pods are one group.
+    pub group_size: u32,
     /// Whether its controller has seen what it is to be like.
     pub observed: bool,
     /// How it is rolled, as it stands there.
@@ -66,11 +76,18 @@ impl Workload {
     pub(super) fn new(object: &DynamicObject) -> Self {
         let spec = &object.data["spec"];
         let update = &spec["updateStrategy"];
-        let strategy = if update.is_null() { &spec["strategy"]["rollingUpdate"] } else { update };
-        let image = &spec["template"]["spec"]["containers"][0]["image"];
+        let rolling = [
+            &spec["strategy"]["rollingUpdate"],
+            &update["rollingUpdate"],
+            &spec["rolloutStrategy"]["rollingUpdateConfiguration"],
+        ];
+        let strategy = rolling.into_iter().find(|it| !it.is_null()).unwrap_or(update);
+        let template = TEMPLATES.iter().find_map(|at| spec.pointer(at)).unwrap_or(&Value::Null);
+        let image = &template["spec"]["containers"][0]["image"];
         let observed = object.data["status"]["observedGeneration"].as_i64();
         Self {
-            replicas: spec["replicas"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+            replicas: number(&spec["replicas"]),
+            group_size: group_size(spec),
             observed: observed.is_some() && observed == object.metadata.generation,
             strategy: strategy.clone(),
             paused: spec["paused"] == true || update["paused"] == true,
@@ -79,7 +96,22 @@ impl Workload {
     }
 }
 
-/// What is counted in one member.
+/// Where workloads have the template of their pods, or of the first of several.
+const TEMPLATES: [&str; 3] = ["/template", "/roles/0/template", "/leaderWorkerTemplate/workerTemplate"];
+
+fn group_size(spec: &Value) -> u32 {
+    match spec["roles"].as_array() {
+        Some(roles) => roles.iter().map(|role| number(&role["replicas"])).sum(),
+        None => number(&spec["leaderWorkerTemplate"]["size"]),
+    }
+}
+
+/// A number, or one where nothing is said.
+fn number(value: &Value) -> u32 {
+    value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
+}
+
+/// What is counted in one member: pods, or groups of pods where a workload is made of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How many pods its workload is to have.
@@ -88,8 +120,10 @@ pub struct Counts {
     pub standing: u32,
     /// Pods that stand and are available.
     pub available: u32,
-    /// Pods that stand and are of the template that is wished for.
+    /// Pods that stand and are of the template that is wished for; groups of which any pod is.
     pub new: u32,
+    /// Groups of which some pods are of that template and some are not.
+    pub mixed: u32,
     /// Pods that go.
     pub going: u32,
 }
@@ -110,6 +144,7 @@ impl std::ops::Add for Counts {
             standing: self.standing + other.standing,
             available: self.available + other.available,
             new: self.new + other.new,
+            mixed: self.mixed + other.mixed,
             going: self.going + other.going,
         }
     }
@@ -123,7 +158,7 @@ impl std::iter::Sum for Counts {
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { wanted, standing, available, new, going } = self;
+        let Self { wanted, standing, available, new, going, mixed: _ } = self;
         let old = self.old();
         write!(f, "{available} of {wanted} available, {standing} stand ({old} old, {new} new), {going} go")
     }

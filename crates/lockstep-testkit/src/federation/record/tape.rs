@@ -54,17 +54,37 @@ pub struct Scene {
     pub workload: Option<Workload>,
 }
 
+/// The pods of one group.
+#[derive(Debug, Default)]
+struct Group {
+    size: u32,
+    standing: u32,
+    available: u32,
+    new: u32,
+}
+
 impl Scene {
     /// Counts what is wished for and what is not.
     pub fn count(&self, image: &str, now: Duration, min_ready: Duration) -> Counts {
         let wanted = self.workload.as_ref().map_or(0, |workload| workload.replicas);
+        let size = self.workload.as_ref().map_or(1, |workload| workload.group_size.max(1));
         let mut counts = Counts { wanted, ..Counts::default() };
-        for pod in self.pods.values() {
+        let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+        for (uid, pod) in &self.pods {
+            let alone = pod.group.is_none();
+            let group = groups.entry(pod.group.as_deref().unwrap_or(uid)).or_default();
             let standing = u32::from(!pod.terminating);
-            counts.standing += standing;
+            group.size = if alone { 1 } else { size };
+            group.standing += standing;
+            group.available += u32::from(pod.is_available(now, min_ready));
+            group.new += if pod.image == image { standing } else { 0 };
             counts.going += 1 - standing;
-            counts.available += u32::from(pod.is_available(now, min_ready));
-            counts.new += if pod.image == image { standing } else { 0 };
+        }
+        for Group { size, standing, available, new } in groups.into_values() {
+            counts.standing += u32::from(standing > 0);
+            counts.available += u32::from(available >= size);
+            counts.new += u32::from(new > 0);
+            counts.mixed += u32::from(0 < new && new < standing);
         }
         counts
     }

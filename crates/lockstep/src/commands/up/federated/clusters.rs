@@ -17,7 +17,7 @@ use lockstep_operator::federation::{self, Setting, Stamper, WEBHOOK};
 use lockstep_operator::metrics::Metrics;
 use lockstep_sandbox::cluster::faults::{Faulty, Link, Profile};
 use lockstep_sandbox::cluster::{Carried, Changes, Cluster, Listening, Setup, Webhooks};
-use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door};
+use lockstep_spread::{Lateness, Member, NOT_ON_THE_HOST, Spread, cluster_kind, definitions, door, known};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -93,8 +93,12 @@ impl Clusters {
             let _runs = runs;
             federation::run(setting).await;
         });
-        let setting =
-            lockstep_spread::Setting { host: client.clone(), members, lateness: Lateness::default() };
+        let setting = lockstep_spread::Setting {
+            host: client.clone(),
+            members,
+            lateness: Lateness::default(),
+            kinds: known(&["Deployment"]),
+        };
         let spread = Spread::start(setting);
         for place in &places {
             joined(&client, &place.name).await?;

@@ -1,0 +1,84 @@
+//! The counts of a status, put right where a kind counts what no rollout may count on.
+
+use lockstep_core::align::Kind;
+
+/// What a status counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pods {
+    /// How many there are to be.
+    pub replicas: u32,
+    /// How many stand.
+    pub total: u32,
+    /// How many are available.
+    pub available: u32,
+    /// How many are of the newest template.
+    pub updated: u32,
+    /// How many are of the template that the partition keeps.
+    pub current: u32,
+    /// How many of the newest template are available, if that is said.
+    pub updated_available: Option<u32>,
+    /// How many only the rollout itself keeps from counting as available.
+    pub under_way: u32,
+}
+
+impl Pods {
+    /// As they count. `one_revision`: the newest template is the one that the partition keeps.
+    pub fn put_right(self, like: Kind, one_revision: bool) -> Self {
+        match like {
+            Kind::StatefulSet => self.without_leaving(one_revision),
+            Kind::LeaderWorkerSet => self.without_surge(),
+            _ => self,
+        }
+    }
+
+    /// A pod of a StatefulSet that goes counts as available for as long as it is ready, and is among those of no
+    /// revision. So are pods of a template before the last, which the next step takes.
+    fn without_leaving(self, one_revision: bool) -> Self {
+        let staying = if one_revision { self.updated } else { self.updated.saturating_add(self.current) };
+        let leaving = self.total.saturating_sub(staying);
+        Self { available: self.available.saturating_sub(leaving), under_way: leaving, ..self }
+    }
+
+    /// A LeaderWorkerSet counts its surge, which is new, among the new ones; it goes again and is no progress.
+    fn without_surge(self) -> Self {
+        let surge = self.total.saturating_sub(self.replicas);
+        let old = self.total.saturating_sub(self.updated);
+        let done = self.available.saturating_sub(old).saturating_sub(surge);
+        Self { updated: self.updated.saturating_sub(surge), updated_available: Some(done), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pods([replicas, total, available, updated, current]: [u32; 5]) -> Pods {
+        Pods { replicas, total, available, updated, current, ..Pods::default() }
+    }
+
+    #[test]
+    fn a_pod_of_a_stateful_set_that_goes_is_not_available() {
+        for (why, counts, one, available, under_way) in [
+            ("nothing happens", [4, 4, 4, 4, 4], true, 4, 0),
+            ("one goes and is still ready", [4, 4, 4, 0, 3], false, 3, 1),
+            ("it is back and not ready yet", [4, 4, 3, 1, 3], false, 3, 0),
+            ("two are of neither template", [4, 4, 4, 0, 2], false, 2, 2),
+        ] {
+            let seen = pods(counts).put_right(Kind::StatefulSet, one);
+            assert_eq!((seen.available, seen.under_way), (available, under_way), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_surge_of_a_leader_worker_set_is_no_progress() {
+        for (why, counts, updated, done) in [
+            ("only the surge is new", [2, 3, 3, 1, 0], 0, 0),
+            ("one is new beside it", [2, 3, 3, 2, 0], 1, 1),
+            ("the last is on its way", [2, 3, 2, 3, 0], 2, 1),
+            ("the surge is gone", [2, 2, 2, 2, 0], 2, 2),
+        ] {
+            let seen = pods(counts).put_right(Kind::LeaderWorkerSet, false);
+            assert_eq!((seen.updated, seen.updated_available), (updated, Some(done)), "{why}");
+        }
+    }
+}
