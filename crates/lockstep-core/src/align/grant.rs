@@ -188,7 +188,7 @@ fn closed(wish: &Wish, m: &Member) -> Grant {
     }
     // A lease that let pods be new may have been acted on without our knowing.
     let touched =
-        m.updated > 0 || m.latest.as_ref().is_some_and(|l| l.updated > 0 && l.template == wish.template);
+        m.updated > 0 || m.latest.as_ref().is_some_and(|l| l.updated > 0 && l.template == m.template);
     let stance = if touched || paused { Stance::Held } else { Stance::Untouched };
     Grant { stance, numbers: numbers(m, m.updated, 0, 0), wanted_template: true }
 }

@@ -23,12 +23,20 @@ pub struct Builder {
     kinds: Vec<Value>,
     kruise: bool,
     proxies: bool,
+    by_rights: bool,
 }
 
 impl Default for Builder {
     fn default() -> Self {
         let members = ["member1", "member2"].map(str::to_owned).to_vec();
-        Self { members, nodes: NodeGroup::new("node", 2), kinds: Vec::new(), kruise: false, proxies: false }
+        Self {
+            members,
+            nodes: NodeGroup::new("node", 2),
+            kinds: Vec::new(),
+            kruise: false,
+            proxies: false,
+            by_rights: false,
+        }
     }
 }
 
@@ -63,6 +71,13 @@ impl Builder {
         self
     }
 
+    /// Whoever asks a member through Karmada may there what the member says he may. Otherwise Karmada may speak for
+    /// everybody.
+    pub fn by_rights(mut self) -> Self {
+        self.by_rights = true;
+        self
+    }
+
     /// Starts it for a test, or skips the test as [a cluster's builder](crate::cluster::Builder::start_or_skip) does.
     ///
     /// # Panics
@@ -75,7 +90,7 @@ impl Builder {
     pub async fn start(self) -> Result<Federation, ClusterError> {
         let members = try_join_all(self.members.iter().map(|name| self.member(name)));
         let ((host, karmada), members) = futures::try_join!(self.host(), members)?;
-        try_join_all(members.iter().map(|member| member.join(&host))).await?;
+        try_join_all(members.iter().map(|member| member.join(&host, self.by_rights))).await?;
         Ok(Federation { karmada, members, host })
     }
 

@@ -21,3 +21,4 @@ pub mod state_file;
 mod strikes;
 pub mod theirs;
 mod units;
+pub mod way_in;
