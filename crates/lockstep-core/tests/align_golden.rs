@@ -421,7 +421,7 @@ fn a_removed_cluster_is_drained_within_the_slack_and_forgotten_when_its_work_is_
 }
 
 #[test]
-fn an_override_counts_as_granted_and_is_not_stamped() {
+fn an_override_counts_as_granted_and_is_what_is_written() {
     let mut w = wish(Kind::CloneSet, &[3, 3], 1, 0, 0);
     w.template = hash(1);
     let mut known = reports(&[("c1", seen(3, 3, 3, 3, 0, 0)), ("c2", seen(3, 3, 3, 3, 0, 0))]);
@@ -429,7 +429,7 @@ fn an_override_counts_as_granted_and_is_not_stamped() {
         Some(RollingStrategy { max_unavailable: Some(Int(1)), ..RollingStrategy::default() });
     let answer = align(&w, &known, &Ledger::default());
     assert_eq!(answer.leases["c1"].unavailable, 0, "the override holds all there is");
-    assert_eq!(answer.leases["c2"].strategy.max_unavailable, None);
+    assert_eq!(answer.leases["c2"].strategy.max_unavailable, Some(Int(1)));
     assert!(answer.reasons.iter().any(|r| r.code == Code::StrategyOverridden));
 }
 

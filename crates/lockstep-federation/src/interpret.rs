@@ -146,6 +146,11 @@ impl Interpretation {
         Value::Object(self.template.iter().filter_map(part).collect())
     }
 
+    /// The hash of what pods are made from, as [`template`](Self::template) gives it.
+    pub fn hash(&self, template: &Value) -> TemplateHash {
+        TemplateHash(Revision::of(template).as_str().to_owned())
+    }
+
     /// Puts a template back where [`template`](Self::template) took it from.
     pub fn set_template(&self, object: &mut Value, template: &Value) {
         for path in &self.template {
@@ -190,7 +195,7 @@ pub enum Field {
 
 impl Interpreter for Interpretation {
     fn template_hash(&self, object: &Value) -> TemplateHash {
-        TemplateHash(Revision::of(&self.template(object)).as_str().to_owned())
+        self.hash(&self.template(object))
     }
 
     fn rolling_strategy(&self, object: &Value) -> RollingStrategy {

@@ -33,5 +33,7 @@ pub const LEASE: &str = "federation.lockstep.dev/lease";
 pub const TEMPLATE: &str = "federation.lockstep.dev/template";
 /// On a Work: the template that waits until a lease carries it.
 pub const NEXT: &str = "federation.lockstep.dev/next";
+/// On a Work: what override policies make of its strategy, where a lease stands in the place of that.
+pub const OVERRIDDEN: &str = "federation.lockstep.dev/overridden";
 /// In a reflected status: what of the workload's spec is in force.
 pub const IN_FORCE: &str = "lockstep";

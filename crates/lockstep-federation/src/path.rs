@@ -61,6 +61,14 @@ impl Path {
         }
     }
 
+    /// What a value that is put at `pointer` puts here: itself, or a part of it.
+    pub fn within<'a>(&self, pointer: &str, value: &'a Value) -> Option<&'a Value> {
+        let above = pointer.split('/').filter(|it| !it.is_empty()).count();
+        let mut below = self.names().skip(above);
+        let found = below.try_fold(value, |at, name| at.get(name));
+        found.filter(|it| self.is_touched_by(pointer) && self.names().count() >= above && !it.is_null())
+    }
+
     /// Whether a change at `pointer` (`/spec/strategy/type`) may change what stands here.
     pub fn is_touched_by(&self, pointer: &str) -> bool {
         let touched = pointer.trim_start_matches('/').split('/').filter(|it| !it.is_empty());
@@ -120,6 +128,22 @@ mod tests {
         }
         for other in ["/spec/strategy/rollingUpdate/maxUnavailable", "/metadata/labels/a", "/spec/replicas"] {
             assert!(!surge.is_touched_by(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_put_above_is_one_here() {
+        let surge = path("spec.strategy.rollingUpdate.maxSurge");
+        let above = json!({"rollingUpdate": {"maxSurge": 3}});
+        for (pointer, value, found) in [
+            ("/spec/strategy/rollingUpdate/maxSurge", json!("10%"), Some(json!("10%"))),
+            ("/spec/strategy", above.clone(), Some(json!(3))),
+            ("/spec/strategy", json!({"type": "RollingUpdate"}), None),
+            ("/spec/strategy/rollingUpdate/maxSurge", Value::Null, None),
+            ("/spec/template", above.clone(), None),
+            ("/spec/strategy/rollingUpdate/maxSurge/deeper", json!(3), None),
+        ] {
+            assert_eq!(surge.within(pointer, &value), found.as_ref(), "{pointer} {value}");
         }
     }
 

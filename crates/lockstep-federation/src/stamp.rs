@@ -1,28 +1,21 @@
 //! What a Work may carry: a pure function of what Karmada wrote, what stands there, and the ledger.
 //!
-//! Karmada writes a Work whenever it likes, always with the newest template and the user's own strategy. What is stored
-//! carries the lease that was written last for its cluster: its numbers, and the template it is for. A template that no
-//! lease carries yet waits beside the manifest ([`NEXT`](crate::NEXT)); the one that stands stays. Closed by default:
-//! where nothing is known, nothing moves.
+//! Karmada writes a Work whenever it likes, always with the newest template and the user's own strategy, and with what
+//! override policies make of both in this cluster. What is stored carries the lease that was written last for its
+//! cluster: its numbers, and the template it is for. A template is known by the hash of what stands in the manifest, so
+//! that a cluster with an image of its own has a template of its own. One that no lease carries yet waits beside the
+//! manifest ([`NEXT`](crate::NEXT)); the one that stands stays. Closed by default: where nothing is known, nothing
+//! moves.
 
 use std::cmp::Reverse;
 
-use lockstep_core::align::{Lease, TemplateHash};
+use lockstep_core::align::{Lease, RollingStrategy, TemplateHash};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::interpret::{Interpretation, Interpreter};
 use crate::work::GENERATION;
 use crate::{LEASE, TEMPLATE};
-
-/// What the ledger says of one cluster.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page<'a> {
-    /// The lease written last.
-    pub lease: Option<&'a Lease>,
-    /// The hashes of the templates that were seen, by the generation of the resource template.
-    pub templates: &'a [(i64, TemplateHash)],
-}
 
 /// A template that no lease carries yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,41 +44,59 @@ pub struct Stored<'a> {
     pub next: Option<&'a Next>,
 }
 
-/// What may be stored where `incoming` is to be.
-pub fn stamp(kind: &Interpretation, incoming: &Value, stored: Stored<'_>, page: &Page<'_>) -> Stamped {
+/// What may be stored where `incoming` is to be. `lease` is the one that was written last for its cluster.
+pub fn stamp(kind: &Interpretation, incoming: &Value, stored: Stored<'_>, lease: Option<&Lease>) -> Stamped {
     let templates = candidates(kind, incoming, stored);
-    let hash =
-        |generation: i64| page.templates.iter().find(|(it, _)| *it == generation).map(|(_, hash)| hash);
-    let leased = page.lease.and_then(|lease| {
-        let carried = templates.iter().position(|it| hash(it.generation) == Some(&lease.template))?;
-        Some((lease, carried))
+    let leased = lease.and_then(|lease| {
+        let carried = templates.iter().find(|it| kind.hash(&it.template) == lease.template)?;
+        Some((lease, carried.clone()))
     });
     let mut manifest = incoming.clone();
     match leased {
         Some((lease, carried)) => {
-            put_template(kind, &mut manifest, &templates[carried]);
+            put_template(kind, &mut manifest, &carried);
             put_lease(kind, &mut manifest, lease);
-            let next = (carried != 0).then(|| templates[0].clone());
-            Stamped { manifest, next }
+            let newest = templates.into_iter().next();
+            Stamped { next: newest.filter(|it| *it != carried), manifest }
         }
         None => {
             hold(kind, &mut manifest, stored.manifest);
-            let stands = stored.manifest.map(generation);
+            let stands = stored.manifest.map(|it| carried_by(kind, it));
             let newest = templates.into_iter().next();
-            Stamped { manifest, next: newest.filter(|it| stands != Some(it.generation)) }
+            Stamped { manifest, next: newest.filter(|it| stands.as_ref() != Some(it)) }
         }
     }
 }
 
-/// The templates a Work may carry, the newest first: what is written now, what waits, what stands. Of one generation
-/// what is written now counts.
+/// The newest template that Karmada has made for the cluster of a Work, if it is of this generation of the resource
+/// template.
+pub fn rendered(kind: &Interpretation, stored: Stored<'_>, generation: i64) -> Option<TemplateHash> {
+    let newest = candidates(kind, stored.manifest?, stored).into_iter().next();
+    newest.filter(|it| it.generation == generation).map(|it| kind.hash(&it.template))
+}
+
+/// The templates a Work may carry, the newest first. Of one generation what Karmada makes now counts, then what waits,
+/// then what stands: an override policy may change a template without changing its generation.
 fn candidates(kind: &Interpretation, incoming: &Value, stored: Stored<'_>) -> Vec<Next> {
-    let of = |manifest: &Value| Next { generation: generation(manifest), template: kind.template(manifest) };
-    let mut templates: Vec<Next> =
-        [Some(of(incoming)), stored.next.cloned(), stored.manifest.map(of)].into_iter().flatten().collect();
-    templates.sort_by_key(|it| Reverse(it.generation));
-    templates.dedup_by_key(|it| it.generation);
-    templates
+    let of_now = Some(carried_by(kind, incoming));
+    let stands = stored.manifest.map(|it| carried_by(kind, it));
+    let mut templates = match is_made_now(kind, incoming, stored.manifest) {
+        true => [of_now, stored.next.cloned(), stands],
+        false => [stored.next.cloned(), of_now, stands],
+    };
+    templates.sort_by_key(|it| Reverse(it.as_ref().map(|it| it.generation)));
+    templates.into_iter().flatten().collect()
+}
+
+/// Whether Karmada made a manifest just now, or somebody writes back what stands: Karmada knows nothing of leases.
+fn is_made_now(kind: &Interpretation, incoming: &Value, stored: Option<&Value>) -> bool {
+    let is_leased = |it: &Value| !it["metadata"]["annotations"][LEASE].is_null();
+    let is_another = |stored: &Value| carried_by(kind, stored) != carried_by(kind, incoming);
+    !is_leased(incoming) && stored.is_none_or(|stored| is_leased(stored) || is_another(stored))
+}
+
+fn carried_by(kind: &Interpretation, manifest: &Value) -> Next {
+    Next { generation: generation(manifest), template: kind.template(manifest) }
 }
 
 /// The generation of the resource template a manifest was made from.
@@ -135,6 +146,7 @@ pub fn release(
     next: Option<Next>,
     template: &Value,
     replicas: u32,
+    overridden: Option<&RollingStrategy>,
 ) -> Stamped {
     let mut manifest = manifest.clone();
     if let Some(next) = next {
@@ -142,6 +154,9 @@ pub fn release(
     }
     for (_, path) in kind.strategy_paths() {
         path.copy(template, &mut manifest);
+    }
+    if let Some(overridden) = overridden {
+        kind.revise_rolling_strategy(&mut manifest, overridden);
     }
     kind.set_replicas(&mut manifest, replicas);
     for name in [LEASE, TEMPLATE] {

@@ -4,8 +4,8 @@ use lockstep_core::align::{LeaseId, Observation, Reach, Report, RollingStrategy,
 use serde_json::{Value, json};
 
 use self::pods::Pods;
-use crate::interpret::{Field, Interpretation, Interpreter, at, count, int_or_percent};
-use crate::{IN_FORCE, LEASE, TEMPLATE};
+use crate::interpret::{Interpretation, Interpreter, at, count, int_or_percent};
+use crate::{IN_FORCE, LEASE, OVERRIDDEN, TEMPLATE};
 
 mod pods;
 
@@ -19,9 +19,9 @@ pub const BINDING_NAMESPACE: &str = "resourcebinding.karmada.io/namespace";
 pub const BINDING_NAME: &str = "resourcebinding.karmada.io/name";
 /// On a member's workload: the generation of the resource template it was made from.
 pub const GENERATION: &str = "resourcetemplate.karmada.io/generation";
-/// On a Work: what override policies changed in it.
+/// On a Work: what override policies changed in it, in the order in which Karmada applies them.
 const OVERRIDES: [&str; 2] =
-    ["policy.karmada.io/applied-overrides", "policy.karmada.io/applied-cluster-overrides"];
+    ["policy.karmada.io/applied-cluster-overrides", "policy.karmada.io/applied-overrides"];
 /// On a workload: its replicas are the member's own business.
 pub(crate) const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 
@@ -65,23 +65,32 @@ impl<'a> Work<'a> {
         status.is_object().then_some(status)
     }
 
-    /// The fields of the strategy that override policies set in this cluster, and to what.
+    /// The fields of the strategy that override policies set in this cluster, and to what. In a manifest that carries a
+    /// lease stands what that says; what Karmada made before is noted beside it ([`OVERRIDDEN`]).
     pub fn overridden(self, kind: &Interpretation) -> Option<RollingStrategy> {
         let manifest = self.manifest()?;
-        let pointers: Vec<String> =
-            OVERRIDES.iter().filter_map(|name| self.annotation(name)).flat_map(pointers).collect();
-        let touched = |field: &Field| {
-            let path = kind.strategy_paths().find(|(it, _)| it == field).map(|(_, path)| path);
-            path.is_some_and(|path| pointers.iter().any(|pointer| path.is_touched_by(pointer)))
+        let set = if manifest["metadata"]["annotations"][LEASE].is_null() {
+            self.made_otherwise(kind, manifest)
+        } else {
+            serde_json::from_str(self.annotation(OVERRIDDEN)?).ok()?
         };
-        let set = kind.rolling_strategy(manifest);
-        let strategy = RollingStrategy {
-            paused: set.paused.filter(|_| touched(&Field::Paused)),
-            partition: set.partition.filter(|_| touched(&Field::Partition)),
-            max_unavailable: set.max_unavailable.filter(|_| touched(&Field::MaxUnavailable)),
-            max_surge: set.max_surge.filter(|_| touched(&Field::MaxSurge)),
-        };
-        (strategy != RollingStrategy::default()).then_some(strategy)
+        Some(set).filter(|it| *it != RollingStrategy::default())
+    }
+
+    /// What Karmada's record says and stands in what it made: a record stays when its policy is gone. Of several for
+    /// one field the last counts, as it does there. One that takes a field away sets nothing.
+    fn made_otherwise(self, kind: &Interpretation, manifest: &Value) -> RollingStrategy {
+        let mut set = json!({});
+        let records = OVERRIDES.iter().filter_map(|name| self.annotation(name));
+        for (pointer, value) in records.flat_map(overrides) {
+            for (_, path) in kind.strategy_paths().filter(|(_, path)| path.is_touched_by(&pointer)) {
+                match path.within(&pointer, &value) {
+                    Some(value) if path.get(manifest) == Some(value) => path.set(&mut set, value.clone()),
+                    _ => path.remove(&mut set),
+                }
+            }
+        }
+        kind.rolling_strategy(&set)
     }
 
     /// Everything that is known of its cluster.
@@ -89,20 +98,25 @@ impl<'a> Work<'a> {
         let retained = self.manifest().is_some_and(|it| it["metadata"]["labels"][RETAIN_REPLICAS] == "true");
         Report {
             reach: if reachable { Reach::Reachable } else { Reach::Unreachable },
+            template: None,
             status: self.status().and_then(|status| observation(kind, status, self.manifest())),
             overridden: self.overridden(kind),
+            may_not_look: None,
             replicas_retained: retained,
         }
     }
 }
 
-/// The JSON pointers that a record of applied overrides names.
-fn pointers(record: &str) -> Vec<String> {
+/// What a record of applied overrides put where: JSON pointers and values, null where something was taken away.
+fn overrides(record: &str) -> Vec<(String, Value)> {
     let record: Value = serde_json::from_str(record).unwrap_or_default();
     let items = record["appliedItems"].as_array().cloned().unwrap_or_default();
     let plain = |item: &Value| item["overriders"]["plaintext"].as_array().cloned().unwrap_or_default();
-    let pointer = |it: &Value| it["path"].as_str().map(str::to_owned);
-    items.iter().flat_map(plain).filter_map(|it| pointer(&it)).collect()
+    let put = |it: &Value| {
+        let value = if it["operator"] == "remove" { Value::Null } else { it["value"].clone() };
+        Some((it["path"].as_str()?.to_owned(), value))
+    };
+    items.iter().flat_map(plain).filter_map(|it| put(&it)).collect()
 }
 
 /// The status of a workload as it is reflected: its own, and what of its spec is in force. What the customization does

@@ -10,6 +10,7 @@ pub fn definitions() -> Vec<Value> {
         (bindings(), "rb", true),
         (works(), "wk", true),
         (policies(), "pp", true),
+        (override_policies(), "op", true),
         (customizations(), "ric", false),
     ]
     .iter()
@@ -62,6 +63,13 @@ pub(crate) fn policies() -> ApiResource {
     ApiResource {
         plural: "propagationpolicies".to_owned(),
         ..resource("policy.karmada.io/v1alpha1", "PropagationPolicy")
+    }
+}
+
+pub(crate) fn override_policies() -> ApiResource {
+    ApiResource {
+        plural: "overridepolicies".to_owned(),
+        ..resource("policy.karmada.io/v1alpha1", "OverridePolicy")
     }
 }
 

@@ -7,7 +7,8 @@
 //! status ([`agent`]); clusters that answer are Ready. What Karmada is told by a ResourceInterpreterCustomization is done
 //! by the functions beside those scripts.
 //!
-//! For tests, and for a first look without Karmada. It has no overrides and no failover, and spreads the kinds it is told.
+//! For tests, and for a first look without Karmada. Of overrides it knows the few that tests need ([`overrides`]); it has
+//! no failover, and spreads the kinds it is told.
 
 mod agent;
 mod binder;
@@ -18,6 +19,7 @@ mod door;
 mod health;
 mod kinds;
 mod mirror;
+pub mod overrides;
 pub mod work;
 
 use std::sync::Arc;

@@ -76,9 +76,14 @@ impl Cluster {
         kubeconfig: &Path,
         more: &[&str],
     ) -> Result<Operator, ClusterError> {
-        let mut arguments = vec!["operator".to_owned(), format!("--kubeconfig={}", kubeconfig.display())];
-        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
-        let log = self.new_log("operator");
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        self.process(program, "operator", [&[kubeconfig.as_str()], more].concat())
+    }
+
+    /// Starts a command that is there for the cluster for as long as it runs.
+    pub fn process(&self, program: &str, command: &str, more: Vec<&str>) -> Result<Operator, ClusterError> {
+        let arguments = std::iter::once(command).chain(more).map(str::to_owned).collect();
+        let log = self.new_log(command);
         let mut operator = Operator { program: program.into(), arguments, log, process: None };
         operator.start(self)?;
         Ok(operator)

@@ -109,9 +109,6 @@ pub struct FederatedRolloutStatus {
     /// Ready, Reconciling and Stalled, and what else has to be known.
     #[schemars(schema_with = "shapes::conditions")]
     pub conditions: Vec<Condition>,
-    /// The hashes of the templates seen lately, by the generation of the resource template.
-    #[schemars(schema_with = "shapes::memory")]
-    pub templates: BTreeMap<String, String>,
     /// The leases that may be in force, and the counts last seen. Not for people: ask `lockstep why`.
     #[serde(skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "shapes::memory")]
@@ -164,6 +161,8 @@ pub struct TotalsStatus {
 pub struct MemberStatus {
     /// Its name.
     pub cluster: String,
+    /// The hash of the template it is to carry: another than the rest's where an override policy says so.
+    pub template: String,
     /// Replicas it was granted.
     pub replicas: u32,
     /// New pods it is to have.
@@ -192,40 +191,22 @@ pub struct MemberStatus {
     pub waiting_for: String,
 }
 
-/// So many templates are remembered: one that is older is nobody's next.
-const TEMPLATES: usize = 10;
-
 impl FederatedRolloutStatus {
     /// What is remembered. A ledger that cannot be read is an error: to forget a lease is to break a promise.
     pub fn ledger(&self) -> Result<Ledger, serde_json::Error> {
         if self.ledger.is_null() { Ok(Ledger::default()) } else { Ledger::deserialize(&self.ledger) }
     }
 
-    /// The hashes of the templates seen lately, by generation.
-    pub fn templates(&self) -> Vec<(i64, TemplateHash)> {
-        let read = |(generation, hash): (&String, &String)| {
-            Some((generation.parse().ok()?, TemplateHash(hash.clone())))
-        };
-        self.templates.iter().filter_map(read).collect()
-    }
-
-    /// Remembers the hash of a template.
-    pub fn remember(&mut self, generation: i64, hash: &TemplateHash) {
-        let mut known = self.templates();
-        known.retain(|(it, _)| *it != generation);
-        known.push((generation, hash.clone()));
-        known.sort_by_key(|(generation, _)| *generation);
-        let older = known.len().saturating_sub(TEMPLATES);
-        self.templates = known.into_iter().skip(older).map(|(at, hash)| (at.to_string(), hash.0)).collect();
-    }
-
-    /// Another template is wished for: nobody has arrived at it yet.
-    pub fn begin(&mut self, template: &TemplateHash) {
-        if self.template != template.0 {
-            self.template = template.0.clone();
-            self.members
-                .iter_mut()
-                .for_each(|it| (it.complete, it.complete_since, it.updated) = (false, None, 0));
+    /// Another template is wished for in some clusters: they have not arrived at it yet. `own` are those of clusters
+    /// that have another than the rest.
+    pub fn begin(&mut self, template: &TemplateHash, own: &BTreeMap<String, TemplateHash>) {
+        self.template = template.0.clone();
+        for member in &mut self.members {
+            let template = own.get(&member.cluster).unwrap_or(template);
+            if member.template != template.0 {
+                member.template = template.0.clone();
+                (member.complete, member.complete_since, member.updated) = (false, None, 0);
+            }
         }
     }
 
@@ -290,6 +271,7 @@ fn member(alignment: &Alignment, standing: &lockstep_core::align::Standing) -> M
     let why = foremost(reasons.filter(|it| it.cluster.as_deref() == Some(&standing.cluster)));
     MemberStatus {
         cluster: standing.cluster.clone(),
+        template: standing.template.0.clone(),
         replicas: standing.replicas,
         target: standing.target,
         updated: standing.updated,
@@ -309,15 +291,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_templates_seen_lately_are_remembered() {
-        let mut status = FederatedRolloutStatus::default();
-        for generation in 1..=14 {
-            status.remember(generation, &TemplateHash(format!("t{generation}")));
+    fn a_cluster_begins_anew_when_its_own_template_is_another() {
+        let hash = |it: &str| TemplateHash(it.to_owned());
+        let stands = |cluster: &str, template: &str| MemberStatus {
+            cluster: cluster.to_owned(),
+            template: template.to_owned(),
+            complete: true,
+            complete_since: Some(7),
+            ..MemberStatus::default()
+        };
+        let rows = [
+            ("a", BTreeMap::new(), [true, true]),
+            ("a", BTreeMap::from([("c2".to_owned(), hash("a-here"))]), [true, false]),
+            ("b", BTreeMap::new(), [false, false]),
+            ("b", BTreeMap::from([("c2".to_owned(), hash("a"))]), [false, true]),
+        ];
+        for (template, own, arrived) in rows {
+            let members = vec![stands("c1", "a"), stands("c2", "a")];
+            let mut status = FederatedRolloutStatus { members, ..FederatedRolloutStatus::default() };
+            status.begin(&hash(template), &own);
+            let stand = |it: &MemberStatus| it.complete && it.complete_since.is_some();
+            assert_eq!(status.members.iter().map(stand).collect::<Vec<_>>(), arrived, "{template} {own:?}");
         }
-        status.remember(14, &TemplateHash("again".to_owned()));
-        let known = status.templates();
-        assert_eq!(known.len(), 10);
-        assert!(known.contains(&(14, TemplateHash("again".to_owned()))));
-        assert!(!known.iter().any(|(generation, _)| *generation < 5));
     }
 }

@@ -2,12 +2,14 @@
 //! become without another word from us.
 
 use super::ledger::{Entry, Lease};
-use super::model::{Kind, Observation, Reach, Report, Wish};
+use super::model::{Kind, Observation, Reach, Report, TemplateHash, Wish};
 
 /// A cluster during one alignment. Signed numbers, so that differences need no care.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
     pub cluster: String,
+    /// The template it is to carry.
+    pub template: TemplateHash,
     /// Its share in the binding; nothing once it left.
     pub want: i64,
     /// It is no longer in the binding.
@@ -78,7 +80,8 @@ impl Member {
         report: &Report,
     ) -> Self {
         let seen = entry.seen.as_ref();
-        let current = entry.is_of(&wish.template);
+        let template = report.template.as_ref().unwrap_or(&wish.template);
+        let current = entry.is_of(template);
         let (updated, updated_available) = match seen {
             Some(seen) if current => (i64::from(seen.updated), updated_available(seen)),
             _ => (0, 0),
@@ -89,6 +92,7 @@ impl Member {
         let max_replicas = leases().map(|l| i64::from(l.replicas)).max().unwrap_or(replicas);
         let mut member = Self {
             cluster: cluster.to_owned(),
+            template: template.clone(),
             want: i64::from(want.unwrap_or(0)),
             leaving: want.is_none(),
             reach: report.reach,
@@ -126,7 +130,7 @@ impl Member {
             complete: false,
         };
         member.count_override(report);
-        member.count_bounds(wish, entry);
+        member.count_bounds(wish.kind, entry);
         member
     }
 
@@ -140,9 +144,9 @@ impl Member {
         self.max_surge = self.max_surge.max(counted(strategy.max_surge));
     }
 
-    fn count_bounds(&mut self, wish: &Wish, entry: &Entry) {
+    fn count_bounds(&mut self, kind: Kind, entry: &Entry) {
         let floors = entry.live.iter().map(Lease::floor).min().unwrap_or(self.replicas);
-        let by_readiness = self.scales_in_by_readiness(wish.kind);
+        let by_readiness = self.scales_in_by_readiness(kind);
         // Unless pods that do not serve go first, a scale-in may remove as many that serve while the ones
         // rolling stay down: the smallest size and the largest grant count together, whichever leases they
         // are from, and every pod still to be removed counts as one that serves.
@@ -158,10 +162,10 @@ impl Member {
         self.used_unavailable =
             self.max_unavailable.max(if self.heard { self.replicas - self.available } else { 0 });
         self.used_surge = self.max_surge.max(self.total - self.replicas).max(0);
-        let leased_new = || entry.live.iter().filter(|l| l.template == wish.template);
+        let leased_new = || entry.live.iter().filter(|l| l.template == self.template);
         self.leased_new = leased_new().map(|l| i64::from(l.updated)).max().unwrap_or(0);
         self.new = self.updated.max(self.leased_new);
-        let unknown = self.heard && !self.current && !entry.had_none_of(&wish.template);
+        let unknown = self.heard && !self.current && !entry.had_none_of(&self.template);
         self.may_be_all_new = !self.current || leased_new().any(|l| l.updated >= l.replicas);
         let grows = self.max_replicas > self.min_replicas.min(self.replicas);
         if unknown {

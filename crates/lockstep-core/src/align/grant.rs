@@ -190,7 +190,7 @@ fn to_be_finished(m: &Member, turn: Turn) -> i64 {
 /// How many its leases for this template let be new already. A LockstepSet moves first what is broken, whatever its
 /// ordinal, and what stands below the partition comes back old: its partition never goes up again.
 fn leased_before(wish: &Wish, m: &Member) -> i64 {
-    let same = |l: &&Lease| wish.kind == Kind::LockstepSet && l.template == wish.template;
+    let same = |l: &&Lease| wish.kind == Kind::LockstepSet && l.template == m.template;
     m.latest.as_ref().filter(same).map_or(0, |l| i64::from(l.updated).min(m.target))
 }
 
@@ -212,7 +212,7 @@ fn closed(wish: &Wish, m: &Member) -> Grant {
     }
     // A lease that let pods be new may have been acted on without our knowing.
     let touched =
-        m.updated > 0 || m.latest.as_ref().is_some_and(|l| l.updated > 0 && l.template == wish.template);
+        m.updated > 0 || m.latest.as_ref().is_some_and(|l| l.updated > 0 && l.template == m.template);
     let stance = if touched || paused { Stance::Held } else { Stance::Untouched };
     let updated = m.updated.max(leased_before(wish, m));
     Grant { stance, numbers: numbers(m, updated, 0, 0), wanted_template: true }

@@ -59,7 +59,7 @@ pub fn align(wish: &Wish, reports: &BTreeMap<String, Report>, ledger: &Ledger) -
     }
     // A binding that nobody has scheduled yet has not arrived anywhere.
     let complete = !members.is_empty() && members.iter().all(|m| m.complete);
-    let at_rest = complete || members.iter().all(|m| is_free(wish, m) || (m.want == 0 && m.complete));
+    let at_rest = complete || members.iter().all(|m| is_free(m) || (m.want == 0 && m.complete));
     let mut turn = Turn { first: true, first_under_way: true };
     let mut leases = BTreeMap::new();
     for member in &mut members {
@@ -151,10 +151,10 @@ fn set_targets(wish: &Wish, totals: Totals, members: &mut [Member]) {
 
 /// Whether the member already has the user's own values for this very wish. A pod that dies afterwards is
 /// its controller's business: nothing is taken back for it.
-fn is_free(wish: &Wish, m: &Member) -> bool {
+fn is_free(m: &Member) -> bool {
     m.latest.as_ref().is_some_and(|lease| {
         lease.stance == Stance::Free
-            && lease.template == wish.template
+            && lease.template == m.template
             && i64::from(lease.replicas) == m.want
             && i64::from(lease.updated) == m.target
     })
@@ -180,7 +180,7 @@ fn to_lease(
     let kept = m.latest.as_ref().filter(|_| !wanted_template).map(|l| l.template.clone());
     let mut lease = Lease {
         id: LeaseId::default(),
-        template: kept.unwrap_or_else(|| wish.template.clone()),
+        template: kept.unwrap_or_else(|| m.template.clone()),
         replicas: numbers.replicas,
         updated: numbers.updated,
         unavailable: numbers.unavailable,
@@ -194,22 +194,23 @@ fn to_lease(
     lease
 }
 
-/// Where an override policy sets a value nothing is stamped, and its value counts as granted.
+/// Where an override policy sets a value the lease says that value, and it counts as granted. So it is in force only
+/// while it is counted, also when the policy comes, changes or goes.
 fn yield_to(overridden: &RollingStrategy, lease: &mut Lease) {
     if let Some(value) = overridden.max_unavailable {
-        lease.strategy.max_unavailable = None;
+        lease.strategy.max_unavailable = Some(value);
         lease.unavailable = value.ceil_of(lease.replicas);
     }
     if let Some(value) = overridden.max_surge {
-        lease.strategy.max_surge = None;
+        lease.strategy.max_surge = Some(value);
         lease.surge = value.ceil_of(lease.replicas);
     }
     if let Some(value) = overridden.partition {
-        lease.strategy.partition = None;
+        lease.strategy.partition = Some(value);
         lease.updated = lease.replicas.saturating_sub(value.floor_of(lease.replicas));
     }
-    if overridden.paused.is_some() {
-        lease.strategy.paused = None;
+    if let Some(paused) = overridden.paused {
+        lease.strategy.paused = Some(paused);
     }
 }
 
@@ -228,6 +229,7 @@ fn standing(m: &Member) -> Standing {
     let narrow = |n: i64| u32::try_from(n.max(0)).unwrap_or(u32::MAX);
     Standing {
         cluster: m.cluster.clone(),
+        template: m.template.clone(),
         replicas: narrow(m.lease_replicas),
         target: narrow(m.target),
         updated: narrow(m.updated),

@@ -233,10 +233,17 @@ pub struct Report {
     /// What it last said; `None` if it has said nothing (the ledger keeps what it said before).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Observation>,
-    /// Strategy fields that an override policy sets in this cluster: nothing is stamped there, and the
-    /// override's own value counts as granted.
+    /// The template that the cluster is to carry, if it is another than the wish's: an override policy may give it
+    /// another image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateHash>,
+    /// Strategy fields that an override policy sets in this cluster, and to what: those values are written, and
+    /// count as granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overridden: Option<RollingStrategy>,
+    /// Why its counts prove nothing although it answers: somebody has to let us look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_not_look: Option<String>,
     /// The member decides its own replicas (`retain-replicas`, an HPA): they cannot be metered.
     pub replicas_retained: bool,
 }
@@ -261,6 +268,8 @@ pub struct Totals {
 pub struct Standing {
     /// The cluster.
     pub cluster: String,
+    /// The template it is to carry.
+    pub template: TemplateHash,
     /// Replicas it is leased after this alignment.
     pub replicas: u32,
     /// How many of its pods are to be new.

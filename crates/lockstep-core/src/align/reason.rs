@@ -31,6 +31,8 @@ pub enum Code {
     Leaving,
     /// An override policy sets the strategy in this cluster.
     StrategyOverridden,
+    /// We may not look into the cluster.
+    MayNotLook,
     /// The member decides its own replicas.
     ReplicasNotMetered,
 }

@@ -101,6 +101,9 @@ fn about_contact(m: &Member) -> Option<Reason> {
 
 fn about_meddling(m: &Member, report: &Report) -> Vec<Reason> {
     let mut reasons = Vec::new();
+    if let Some(why) = &report.may_not_look {
+        reasons.push(Reason::about(Code::MayNotLook, &m.cluster, why.clone()));
+    }
     if report.overridden.is_some() {
         let message = "an override policy sets its strategy; that value counts as granted and is not changed";
         reasons.push(Reason::about(Code::StrategyOverridden, &m.cluster, message.to_owned()));

@@ -81,19 +81,50 @@ fn a_deployment_is_settled_when_its_replica_sets_are() {
 }
 
 #[test]
-fn overrides_are_known_by_what_they_touch() {
-    let record = json!({"appliedItems": [{"policyName": "p", "overriders": {"plaintext": [
-        {"path": "/spec/strategy/rollingUpdate/maxUnavailable", "operator": "replace", "value": 1},
-        {"path": "/metadata/labels/a", "operator": "add", "value": "b"},
-    ]}}]});
-    let work = json!({
-        "metadata": {"namespace": "karmada-es-member1", "annotations": {
-            BINDING_NAMESPACE: "default", BINDING_NAME: "demo-deployment", OVERRIDES[0]: record.to_string()}},
-        "spec": {"workload": {"manifests": [member(Some(7), 5)]}},
-    });
-    let work = Work(&work);
-    assert_eq!((work.cluster(), work.binding()), (Some("member1"), Some(("default", "demo-deployment"))));
-    let overridden = work.overridden(&interpret::built_in()[0]).unwrap();
-    assert_eq!((overridden.max_unavailable, overridden.max_surge), (Some(Int(1)), None));
-    assert_eq!(work.report(&interpret::built_in()[0], false).reach, Reach::Unreachable);
+fn overrides_are_known_by_what_karmada_recorded_and_made() {
+    let surge = "/spec/strategy/rollingUpdate/maxSurge";
+    let unavailable = "/spec/strategy/rollingUpdate/maxUnavailable";
+    let put = |path: &str, value: Value| json!({"path": path, "operator": "replace", "value": value});
+    let taken = |path: &str| json!({"path": path, "operator": "remove"});
+    let whole = json!({"rollingUpdate": {"maxSurge": 0}});
+    // What stands in the manifest is 1 and 0.
+    let rows = [
+        (vec![put(unavailable, json!(1))], vec![], Some((Some(1), None))),
+        (vec![put("/metadata/labels/a", json!("b"))], vec![], None),
+        // Policies of the namespace come after those of the whole.
+        (vec![put(surge, json!(2))], vec![put(surge, json!(0))], Some((None, Some(0)))),
+        (vec![put("/spec/strategy", whole)], vec![], Some((None, Some(0)))),
+        (vec![put(unavailable, json!(1)), taken(unavailable)], vec![], None),
+        // The record of a policy that is gone.
+        (vec![put(unavailable, json!(3))], vec![], None),
+    ];
+    let kind = &interpret::built_in()[0];
+    for (of_all, of_namespace, set) in rows {
+        let record = |plain: &[Value]| {
+            json!({"appliedItems": [{"policyName": "p", "overriders": {"plaintext": plain}}]}).to_string()
+        };
+        let [clusters, namespaced] = OVERRIDES;
+        let mut work = json!({
+            "metadata": {"namespace": "karmada-es-member1", "annotations": {
+                BINDING_NAMESPACE: "default", BINDING_NAME: "demo-deployment",
+                clusters: record(&of_all), namespaced: record(&of_namespace),
+            }},
+            "spec": {"workload": {"manifests": [member(None, 5)]}},
+        });
+        let made = Work(&work);
+        assert_eq!((made.cluster(), made.binding()), (Some("member1"), Some(("default", "demo-deployment"))));
+        assert_eq!(made.report(kind, false).reach, Reach::Unreachable);
+        let found = made.overridden(kind);
+        let strategy = set.map(|(unavailable, surge)| RollingStrategy {
+            max_unavailable: unavailable.map(Int),
+            max_surge: surge.map(Int),
+            ..RollingStrategy::default()
+        });
+        assert_eq!(found, strategy, "{of_all:?} {of_namespace:?}");
+        // With a lease in its place it is what was noted.
+        work["spec"]["workload"]["manifests"][0] = member(Some(7), 5);
+        assert_eq!(Work(&work).overridden(kind), None);
+        work["metadata"]["annotations"][OVERRIDDEN] = json!(json!(found).to_string());
+        assert_eq!(Work(&work).overridden(kind), strategy);
+    }
 }

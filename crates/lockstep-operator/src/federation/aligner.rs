@@ -12,9 +12,9 @@ use lockstep_api::federation::{
     CompleteTemplate, FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, FederationPolicySpec,
     ResourceRef,
 };
-use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, Wish};
-use lockstep_federation::interpret::{Interpretation, Kinds};
-use lockstep_federation::stamp::{Page, Stored, stamp};
+use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, TemplateHash, Wish};
+use lockstep_federation::interpret::{Interpretation, Interpreter, Kinds};
+use lockstep_federation::stamp::{Stored, rendered, stamp};
 use lockstep_federation::work::Work;
 use lockstep_federation::{binding, outlook, pace, policy};
 use serde_json::{Value, json};
@@ -98,6 +98,11 @@ impl Aligner {
             (PAUSE.min(BREATH * 2_u32.pow(outdone.min(5))), outdone + 1)
         } else {
             tracing::warn!(%error, namespace = key.namespace, name = key.name, "cannot be aligned");
+            if let Some(case) = self.book.case(key) {
+                let note =
+                    Note { reason: "CannotBeAligned".to_owned(), message: error.to_string(), warning: true };
+                self.say(&resource_template(&case.binding), &note).await;
+            }
             (PAUSE, 0)
         };
         tokio::time::sleep(pause).await;
@@ -119,9 +124,10 @@ impl Aligner {
         let rollout = self.rollout(key, &case, kind).await?;
         let status = rollout.status.clone().unwrap_or_default();
         let mut now = status.clone();
-        let wish = self.wish(key, &case, (kind, &template), &policy, &mut now);
+        let own = own_templates(&case, kind, &template);
+        let wish = self.wish(key, &case, (kind, &template), &policy, &own, &mut now);
         let ledger = status.ledger().map_err(FederationError::unreadable("the ledger"))?;
-        let reports = self.reports(key, &case, kind, &wish, &ledger).await?;
+        let reports = self.reports(key, &case, kind, &wish, own, &ledger).await?;
         let begun = Instant::now();
         let alignment = align::align(&wish, &reports, &ledger);
         self.metrics.aligned(alignment.leases.len(), begun.elapsed());
@@ -140,9 +146,9 @@ impl Aligner {
         self.metrics.federated_rollout(&key.namespace, &key.name, &now);
         if says_more(&status, &now) {
             self.store(key, rollout, &now).await?;
-            self.tell(&template, &status, &now).await;
+            self.tell(&case.binding, &status, &now).await;
         }
-        self.stamp(&case, kind, &now, &alignment.ledger).await
+        self.stamp(&case, kind, &alignment.ledger).await
     }
 
     /// What is asked for now: by the template, the binding and the policy. A turn that comes with time alone is looked
@@ -153,12 +159,12 @@ impl Aligner {
         case: &Case,
         (kind, template): (&Interpretation, &Value),
         policy: &FederationPolicySpec,
+        own: &BTreeMap<String, TemplateHash>,
         status: &mut FederatedRolloutStatus,
     ) -> Wish {
         let mut wish = binding::wish(kind, template, &case.binding, policy.split.into());
         status.template_generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
-        status.begin(&wish.template);
-        status.remember(status.template_generation, &wish.template);
+        status.begin(&wish.template, own);
         pace::order(policy, &mut wish.clusters);
         let now = self.clock.time();
         let pace = pace::pace(policy, &wish.clusters, &status.members, now);
@@ -250,9 +256,13 @@ impl Aligner {
         case: &Case,
         kind: &Interpretation,
         wish: &Wish,
+        mut own: BTreeMap<String, TemplateHash>,
         ledger: &Ledger,
     ) -> Result<BTreeMap<String, Report>, FederationError> {
-        let at_rest = |cluster: &str| at_rest(wish, ledger, cluster);
+        let at_rest = |cluster: &str| {
+            let template = own.get(cluster).unwrap_or(&wish.template);
+            at_rest(wish, template, ledger, cluster)
+        };
         let works = || case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
         let is_there = |cluster: &str| works().any(|(its, _)| its == cluster);
         self.settler.forget_where(key, |cluster| at_rest(cluster) || !is_there(cluster));
@@ -264,14 +274,22 @@ impl Aligner {
                     // Nothing is granted on the strength of these counts.
                     report.status = report.status.map(|seen| Observation { settled: true, ..seen });
                 } else if let Some(manifest) = work.manifest().filter(|_| reachable) {
-                    let seen = self.settler.look(key, cluster, kind, manifest).await;
-                    report.status = seen.or(report.status);
+                    match self.settler.look(key, cluster, kind, manifest).await {
+                        Ok(seen) => report.status = seen.or(report.status),
+                        Err(error) => {
+                            report.may_not_look =
+                                Some(format!("its Deployment and ReplicaSets cannot be looked at: {error}"));
+                        }
+                    }
                 }
             }
             (cluster.to_owned(), report)
         });
         let mut reports: BTreeMap<String, Report> =
             futures::future::join_all(reports).await.into_iter().collect();
+        for (cluster, report) in &mut reports {
+            report.template = own.remove(cluster);
+        }
         for cluster in ledger.members.keys() {
             let placed = wish.clusters.iter().any(|it| it.cluster == *cluster);
             if !placed && !reports.contains_key(cluster) && self.is_gone(case, cluster).await? {
@@ -316,10 +334,8 @@ impl Aligner {
         &self,
         case: &Case,
         kind: &Interpretation,
-        status: &FederatedRolloutStatus,
         ledger: &Ledger,
     ) -> Result<(), FederationError> {
-        let templates = status.templates();
         for work in &case.works {
             let Some((cluster, manifest)) = Work(work).cluster().zip(Work(work).manifest()) else { continue };
             if Work(work).is_going() {
@@ -328,9 +344,9 @@ impl Aligner {
             let lease = ledger.members.get(cluster).and_then(align::Entry::latest);
             let next = review::next(Work(work));
             let stored = Stored { manifest: Some(manifest), next: next.as_ref() };
-            let stamped = stamp(kind, manifest, stored, &Page { lease, templates: &templates });
+            let stamped = stamp(kind, manifest, stored, lease);
             if stamped.manifest != *manifest || stamped.next != next {
-                self.write(&review::restamped(work, &stamped)).await?;
+                self.write(&review::restamped(work, kind, &stamped)).await?;
             }
         }
         Ok(())
@@ -376,14 +392,15 @@ impl Aligner {
                 review::next(Work(work)),
                 template,
                 share,
+                Work(work).overridden(kind).as_ref(),
             );
-            self.write(&review::restamped(work, &released)).await?;
+            self.write(&review::restamped(work, kind, &released)).await?;
         }
         Ok(())
     }
 
     /// Says on the resource template what changed.
-    async fn tell(&self, template: &Value, before: &FederatedRolloutStatus, now: &FederatedRolloutStatus) {
+    async fn tell(&self, binding: &Value, before: &FederatedRolloutStatus, now: &FederatedRolloutStatus) {
         let mut notes: Vec<Note> = outlook::news(before, now)
             .map(|news| {
                 let message = outlook::sentence(news);
@@ -397,32 +414,51 @@ impl Aligner {
         if notes.is_empty() {
             return;
         }
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let metadata = &template["metadata"];
-        let about = ObjectReference {
-            api_version: text(&template["apiVersion"]),
-            kind: text(&template["kind"]),
-            namespace: text(&metadata["namespace"]),
-            name: text(&metadata["name"]),
-            uid: text(&metadata["uid"]),
-            ..ObjectReference::default()
-        };
+        let about = resource_template(binding);
         for note in &notes {
-            if let Err(error) = self.herald.tell(&about, note).await {
-                tracing::debug!(%error, "an event cannot be sent");
-            }
+            self.say(&about, note).await;
+        }
+    }
+
+    async fn say(&self, about: &ObjectReference, note: &Note) {
+        if let Err(error) = self.herald.tell(about, note).await {
+            tracing::debug!(%error, "an event cannot be sent");
         }
     }
 }
 
+/// Whom events are about: the binding names it.
+fn resource_template(binding: &Value) -> ObjectReference {
+    let text = |name: &str| binding["spec"]["resource"][name].as_str().map(str::to_owned);
+    ObjectReference {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+        namespace: text("namespace"),
+        name: text("name"),
+        uid: text("uid"),
+        ..ObjectReference::default()
+    }
+}
+
+/// The templates of clusters for which Karmada has made another than the rest has.
+fn own_templates(case: &Case, kind: &Interpretation, template: &Value) -> BTreeMap<String, TemplateHash> {
+    let generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
+    let of_all = kind.template_hash(template);
+    let own = case.works.iter().filter_map(|work| {
+        let next = review::next(Work(work));
+        let stored = Stored { manifest: Work(work).manifest(), next: next.as_ref() };
+        let own = rendered(kind, stored, generation).filter(|it| *it != of_all)?;
+        Some((Work(work).cluster()?.to_owned(), own))
+    });
+    own.collect()
+}
+
 /// Whether nothing is under way in a cluster: it has the user's own values for this very template, and said so.
-fn at_rest(wish: &Wish, ledger: &Ledger, cluster: &str) -> bool {
+fn at_rest(wish: &Wish, template: &TemplateHash, ledger: &Ledger, cluster: &str) -> bool {
     let Some(entry) = ledger.members.get(cluster) else { return false };
     let wanted = wish.clusters.iter().find(|it| it.cluster == cluster).map(|it| it.replicas);
     let free = entry.latest().is_some_and(|lease| {
-        lease.stance == align::Stance::Free
-            && lease.template == wish.template
-            && Some(lease.replicas) == wanted
+        lease.stance == align::Stance::Free && lease.template == *template && Some(lease.replicas) == wanted
     });
     free && entry.is_acknowledged()
 }

@@ -8,9 +8,9 @@ use lockstep_api::federation::{FederatedRollout, FederationPolicy};
 use lockstep_core::align;
 use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::policy;
-use lockstep_federation::stamp::{Next, Page, Stamped, Stored, stamp};
+use lockstep_federation::stamp::{Next, Stamped, Stored, stamp};
 use lockstep_federation::work::Work;
-use lockstep_federation::{NEXT, work};
+use lockstep_federation::{LEASE, NEXT, OVERRIDDEN, work};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,8 +67,8 @@ impl Stamper {
         self.metrics.work_review(outcome, begun.elapsed());
         let response = match stamped {
             Ok(None) => json!({"uid": asked.uid, "allowed": true}),
-            Ok(Some(stamped)) => {
-                let patch = STANDARD.encode(patch(&asked.object, &stamped).to_string());
+            Ok(Some((kind, stamped))) => {
+                let patch = STANDARD.encode(patch(&asked.object, kind, &stamped).to_string());
                 json!({"uid": asked.uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
             }
             Err(why) => {
@@ -81,7 +81,7 @@ impl Stamper {
     }
 
     /// What the Work may carry; nothing if we have no say in it.
-    async fn stamped(&self, asked: &Asked) -> Result<Option<Stamped>, String> {
+    async fn stamped(&self, asked: &Asked) -> Result<Option<(&Interpretation, Stamped)>, String> {
         let (work, old) = (Work(&asked.object), Work(&asked.old_object));
         let (Some(manifest), Some(cluster), Some((namespace, name))) =
             (work.manifest(), work.cluster(), work.binding())
@@ -102,10 +102,9 @@ impl Stamper {
         let status = rollout.and_then(|it| it.status).unwrap_or_default();
         let ledger = status.ledger().map_err(|error| format!("the ledger cannot be read: {error}"))?;
         let lease = ledger.members.get(cluster).and_then(align::Entry::latest);
-        let templates = status.templates();
         let next = next(old);
         let stored = Stored { manifest: old.manifest(), next: next.as_ref() };
-        Ok(Some(stamp(kind, manifest, stored, &Page { lease, templates: &templates })))
+        Ok(Some((kind, stamp(kind, manifest, stored, lease))))
     }
 }
 
@@ -135,33 +134,42 @@ pub(super) fn next(work: Work<'_>) -> Option<Next> {
     next.template.is_object().then_some(next)
 }
 
+/// What is noted beside the manifest of a Work: what waits, and what override policies made of its strategy.
+fn notes(work: Work<'_>, kind: &Interpretation, stamped: &Stamped) -> [(&'static str, Option<String>); 2] {
+    let next = stamped.next.as_ref().map(|next| json!(next).to_string());
+    let leased = !stamped.manifest["metadata"]["annotations"][LEASE].is_null();
+    let overridden = work.overridden(kind).filter(|_| leased).map(|set| json!(set).to_string());
+    [(NEXT, next), (OVERRIDDEN, overridden)]
+}
+
 /// A Work with what it may carry.
-pub(super) fn restamped(work: &Value, stamped: &Stamped) -> Value {
+pub(super) fn restamped(work: &Value, kind: &Interpretation, stamped: &Stamped) -> Value {
+    let notes = notes(Work(work), kind, stamped);
     let mut work = work.clone();
     work["spec"]["workload"]["manifests"][0] = stamped.manifest.clone();
-    match &stamped.next {
-        Some(next) => work["metadata"]["annotations"][NEXT] = json!(json!(next).to_string()),
-        None => {
-            if let Some(annotations) = work["metadata"]["annotations"].as_object_mut() {
-                annotations.remove(NEXT);
-            }
+    for (name, note) in notes {
+        let annotations = &mut work["metadata"]["annotations"];
+        match note {
+            Some(note) => annotations[name] = json!(note),
+            None => drop(annotations.as_object_mut().and_then(|it| it.remove(name))),
         }
     }
     work
 }
 
 /// From what is to be stored to what may be.
-fn patch(work: &Value, stamped: &Stamped) -> Value {
-    let annotation = format!("/metadata/annotations/{}", NEXT.replace('~', "~0").replace('/', "~1"));
+fn patch(work: &Value, kind: &Interpretation, stamped: &Stamped) -> Value {
     let mut patch =
         vec![json!({"op": "replace", "path": "/spec/workload/manifests/0", "value": stamped.manifest})];
-    let waits = work["metadata"]["annotations"].get(NEXT).is_some();
-    match &stamped.next {
-        Some(next) => {
-            patch.push(json!({"op": "add", "path": annotation, "value": json!(next).to_string()}));
+    for (name, note) in notes(Work(work), kind, stamped) {
+        let path = format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"));
+        match note {
+            Some(note) => patch.push(json!({"op": "add", "path": path, "value": note})),
+            None if work["metadata"]["annotations"].get(name).is_some() => {
+                patch.push(json!({"op": "remove", "path": path}));
+            }
+            None => {}
         }
-        None if waits => patch.push(json!({"op": "remove", "path": annotation})),
-        None => {}
     }
     json!(patch)
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::runtime::watcher::Config;
+use kube::{Client, Error};
 use lockstep_core::align::Observation;
 use lockstep_federation::interpret::Interpretation;
 use lockstep_federation::work::{is_settled, observation, reflect};
@@ -44,33 +44,40 @@ impl Settler {
     }
 
     /// What a Deployment in a member is now, and whether its counts prove anything. Its ReplicaSets are watched from
-    /// here on. Nothing if the member does not answer.
+    /// here on. Nothing if the member does not answer; an error if it does not let us look.
     pub async fn look(
         &self,
         key: &Key,
         cluster: &str,
         kind: &Interpretation,
         manifest: &Value,
-    ) -> Option<Observation> {
+    ) -> Result<Option<Observation>, Error> {
         let client = members::client(&self.karmada, cluster);
-        let (namespace, name) =
-            (manifest["metadata"]["namespace"].as_str()?, manifest["metadata"]["name"].as_str()?);
-        let selector = selector(manifest)?;
+        let text = |name: &str| manifest["metadata"][name].as_str();
+        let (Some(namespace), Some(name), Some(selector)) =
+            (text("namespace"), text("name"), selector(manifest))
+        else {
+            return Ok(None);
+        };
         self.watch(key, cluster, &client, namespace, &selector);
         let look = async {
             let deployments: Api<DynamicObject> =
                 Api::namespaced_with(client.clone(), namespace, &resource_of(kind));
-            let deployment = serde_json::to_value(deployments.get(name).await.ok()?).ok()?;
+            let deployment = serde_json::to_value(deployments.get(name).await?).map_err(Error::SerdeError)?;
             let sets: Api<DynamicObject> = Api::namespaced_with(client, namespace, &replica_sets());
-            let sets = sets.list(&ListParams::default().labels(&selector)).await.ok()?;
+            let sets = sets.list(&ListParams::default().labels(&selector)).await?;
             let uid = &deployment["metadata"]["uid"];
             let sets = sets.items.into_iter().filter_map(|it| serde_json::to_value(it).ok());
             let owned = |set: &Value| set["metadata"]["ownerReferences"][0]["uid"] == *uid;
             let sets: Vec<Value> = sets.filter(owned).collect();
-            let seen = observation(kind, &reflect(kind, &deployment), Some(manifest))?;
-            Some(Observation { settled: is_settled(&deployment, &sets), ..seen })
+            let seen = observation(kind, &reflect(kind, &deployment), Some(manifest));
+            Ok(seen.map(|seen| Observation { settled: is_settled(&deployment, &sets), ..seen }))
         };
-        tokio::time::timeout(PATIENCE, look).await.ok().flatten()
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(Err(Error::Api(status))) if status.code == 403 => Err(Error::Api(status)),
+            Ok(seen) => Ok(seen.unwrap_or_default()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Nothing rolls any more in these clusters. Only they are let go of that nobody is going to look at: a watch says

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use lockstep_api::federation::definition;
 use lockstep_federation::interpret::Kinds;
@@ -29,6 +29,7 @@ use tokio::task::{AbortHandle, JoinSet};
 /// Karmada, its members, and one replica of Lockstep.
 pub struct World {
     federation: Federation,
+    metrics: Metrics,
     aligner: Mutex<AbortHandle>,
     tasks: Mutex<JoinSet<()>>,
     _trigger: Trigger,
@@ -52,7 +53,8 @@ impl World {
             issue(Next::Anew, None, &names, &Lifetimes::default(), Timestamp::now()).expect("a certificate");
         let shown = ServingCertificate::none();
         shown.install(made.certificate.as_bytes(), made.key.as_bytes()).expect("installed");
-        let router = federation_router(Stamper::new(client.clone(), Metrics::default(), Kinds::default()));
+        let metrics = Metrics::new();
+        let router = federation_router(Stamper::new(client.clone(), metrics.clone(), Kinds::default()));
         tasks.spawn(async move { serve_tls(listener, router, shown, told).await.expect("served") });
         let bundle = STANDARD.encode(made.authorities);
         let config = json!({"url": format!("https://127.0.0.1:{port}{WORKS}"), "caBundle": bundle});
@@ -64,8 +66,14 @@ impl World {
             }),
         )
         .await;
-        let aligner = tasks.spawn(federation::run(setting(&federation)));
-        Some(Self { federation, aligner: Mutex::new(aligner), tasks: Mutex::new(tasks), _trigger: trigger })
+        let aligner = tasks.spawn(federation::run(setting(&federation, &metrics)));
+        Some(Self {
+            federation,
+            metrics,
+            aligner: Mutex::new(aligner),
+            tasks: Mutex::new(tasks),
+            _trigger: trigger,
+        })
     }
 
     /// Starts an operator in every member.
@@ -86,9 +94,32 @@ impl World {
             tokio::time::sleep(Duration::from_millis(350)).await;
             let mut aligner = self.aligner.lock().expect("nobody panicked");
             aligner.abort();
-            let run = federation::run(setting(&self.federation));
+            let run = federation::run(setting(&self.federation, &self.metrics));
             *aligner = self.tasks.lock().expect("nobody panicked").spawn(run);
         }
+    }
+
+    /// Waits until a rollout has a condition of this type.
+    pub async fn until_a_rollout_says(&self, condition: &str) {
+        let kind =
+            ApiResource::from_gvk(&GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "FederatedRollout"));
+        let api: Api<DynamicObject> = Api::all_with(self.federation.client(), &kind);
+        let said = async {
+            loop {
+                let all = api.list(&ListParams::default()).await.expect("a list").items;
+                let conditions = all.iter().filter_map(|it| it.data["status"]["conditions"].as_array());
+                if conditions.flatten().any(|it| it["type"] == condition && it["status"] == "True") {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(90), said).await.expect("it is said");
+    }
+
+    /// What is measured.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Karmada and its members.
@@ -102,14 +133,14 @@ impl World {
     }
 }
 
-fn setting(federation: &Federation) -> Setting {
+fn setting(federation: &Federation, metrics: &Metrics) -> Setting {
     let (client, clock) = (federation.client(), Clock::default());
     Setting {
         client,
         instance: None,
         sure: Arc::new(|| true),
         clock,
-        metrics: Metrics::default(),
+        metrics: metrics.clone(),
         kinds: Kinds::default(),
     }
 }

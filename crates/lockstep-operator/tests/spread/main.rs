@@ -6,6 +6,8 @@
 
 #![allow(clippy::expect_used)]
 
+#[path = "../federation/policies.rs"]
+mod policies;
 mod seeded;
 mod sets;
 mod world;
@@ -39,6 +41,16 @@ fn deployments_keep_their_own_numbers() {
         println!("{}: {:.1} s", case.name, played.took.as_secs_f64());
         played.assert_kept();
     }
+}
+
+#[test]
+fn policies_say_who_begins_and_when() {
+    in_virtual_time(async {
+        let world = World::start(2, &Ways::default()).await;
+        let _aligner = world.aligner(world.client());
+        policies::one_after_the_other(world.federation()).await;
+        policies::nothing_begins_while_one_is_short_of_pods(world.federation()).await;
+    });
 }
 
 /// Without us what Karmada does breaks them: the judge says so.

@@ -24,6 +24,7 @@ pub struct Builder {
     kruise: bool,
     leader_worker_sets: bool,
     proxies: bool,
+    by_rights: bool,
 }
 
 impl Default for Builder {
@@ -36,6 +37,7 @@ impl Default for Builder {
             kruise: false,
             leader_worker_sets: false,
             proxies: false,
+            by_rights: false,
         }
     }
 }
@@ -77,6 +79,13 @@ impl Builder {
         self
     }
 
+    /// Whoever asks a member through Karmada may there what the member says he may. Otherwise Karmada may speak for
+    /// everybody.
+    pub fn by_rights(mut self) -> Self {
+        self.by_rights = true;
+        self
+    }
+
     /// Starts it for a test, or skips the test as [a cluster's builder](crate::cluster::Builder::start_or_skip) does.
     ///
     /// # Panics
@@ -89,7 +98,7 @@ impl Builder {
     pub async fn start(self) -> Result<Federation, ClusterError> {
         let members = try_join_all(self.members.iter().map(|name| self.member(name)));
         let ((host, karmada), members) = futures::try_join!(self.host(), members)?;
-        try_join_all(members.iter().map(|member| member.join(&host))).await?;
+        try_join_all(members.iter().map(|member| member.join(&host, self.by_rights))).await?;
         Ok(Federation { karmada, members, host })
     }
 

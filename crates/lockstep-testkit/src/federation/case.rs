@@ -70,6 +70,23 @@ pub enum Step<'a> {
     Mend,
     /// Karmada's controllers die and come back.
     RestartControllers,
+    /// A pod of the member of this number is evicted, and nothing finds a place there any more.
+    Strike(usize),
+    /// There is room again.
+    Heal(usize),
+    /// An override policy makes something different in the member of this number, or no more.
+    Override(usize, Own<'a>),
+}
+
+/// What an override policy makes different in a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own<'a> {
+    /// The image comes from this registry.
+    Registry(&'a str),
+    /// So many pods may be unavailable there, whatever is promised.
+    MaxUnavailable(u32),
+    /// Nothing.
+    Nothing,
 }
 
 /// A rollout that must come out exactly.
@@ -220,6 +237,48 @@ pub const CASES: &[Case<'static>] = &[
         split: &[4, 6],
         strategy: strategy(2, 1, 0),
         steps: &[Step::Roll(SECOND), Step::UntilNew(1), Step::CutOff(0), Step::UntilStill, Step::Mend],
+        ends: &[4, 6],
+        new: 10,
+        broken_alone: true,
+    },
+    Case {
+        name: "own-images",
+        kind: Kind::Deployment,
+        split: &[4, 6],
+        strategy: strategy(2, 1, 0),
+        steps: &[
+            Step::Override(0, Own::Registry("registry.here")),
+            Step::Override(1, Own::Registry("registry.there")),
+            Step::UntilNew(5),
+            Step::Roll(SECOND),
+            Step::UntilNew(3),
+            Step::Override(0, Own::Nothing),
+        ],
+        ends: &[4, 6],
+        new: 10,
+        broken_alone: true,
+    },
+    Case {
+        name: "own-strategy",
+        kind: Kind::Deployment,
+        split: &[4, 6],
+        strategy: strategy(2, 0, 0),
+        steps: &[Step::Override(1, Own::MaxUnavailable(1)), Step::UntilStill, Step::Roll(SECOND)],
+        ends: &[4, 6],
+        new: 10,
+        broken_alone: true,
+    },
+    Case {
+        name: "own-strategy-given-up",
+        kind: Kind::Deployment,
+        split: &[4, 6],
+        strategy: strategy(2, 0, 0),
+        steps: &[
+            Step::Override(1, Own::MaxUnavailable(1)),
+            Step::Roll(SECOND),
+            Step::UntilNew(2),
+            Step::Override(1, Own::Nothing),
+        ],
         ends: &[4, 6],
         new: 10,
         broken_alone: true,
@@ -399,6 +458,11 @@ pub const OTHERS: &[Case<'static>] = &[
     of_others("leaders-and-workers-by-surge", Kind::LeaderWorkerSet, &[2, 2], strategy(0, 1, 0), 4),
 ];
 
+/// The policy that makes a member different, by name.
+pub(super) fn override_name(member: &str) -> String {
+    format!("{NAME}-{member}")
+}
+
 impl Case<'_> {
     /// How many pods it has in all.
     pub fn replicas(&self) -> u32 {
@@ -411,7 +475,7 @@ impl Case<'_> {
         let (replicas, image) = (self.replicas(), image.to_owned());
         // All pods are of the first image anyway.
         let old = if image == FIRST { 0 } else { partition };
-        Promise { replicas, max_unavailable, max_surge, old, image, min_ready: Duration::ZERO }
+        Promise { replicas, max_unavailable, max_surge, old, image, ..Promise::default() }
     }
 
     /// The manifest of the workload in a namespace, as it is at first.
@@ -475,6 +539,31 @@ impl Case<'_> {
             }
         }
         manifest
+    }
+
+    /// The policy that makes it different in a member, if anything is.
+    pub fn override_policy(&self, namespace: &str, member: &str, own: Own<'_>) -> Option<Value> {
+        let overriders = match own {
+            Own::Registry(registry) => {
+                json!({"imageOverrider": [{"component": "Registry", "operator": "add", "value": registry}]})
+            }
+            Own::MaxUnavailable(count) => json!({"plaintext": [{
+                "path": "/spec/strategy/rollingUpdate/maxUnavailable", "operator": "replace", "value": count,
+            }]}),
+            Own::Nothing => return None,
+        };
+        let kind = self.kind.resource();
+        Some(json!({
+            "apiVersion": "policy.karmada.io/v1alpha1",
+            "kind": "OverridePolicy",
+            "metadata": {"name": override_name(member), "namespace": namespace},
+            "spec": {
+                "resourceSelectors": [{"apiVersion": kind.api_version, "kind": kind.kind, "name": NAME}],
+                "overrideRules": [{
+                    "targetCluster": {"clusterNames": [member]}, "overriders": overriders,
+                }],
+            },
+        }))
     }
 
     /// The policy that splits it among members like this, by static weights.

@@ -104,6 +104,10 @@ impl Site for EmbeddedFederation {
         self.host.client()
     }
 
+    fn member(&self, member: usize) -> Client {
+        self.members[member].client()
+    }
+
     fn names(&self) -> Vec<String> {
         self.names.clone()
     }

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
@@ -13,6 +16,9 @@ use crate::proxy::{Fault, Held, Proxy, Rule, Which};
 
 /// How long Karmada may take until it calls a member ready.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// As whom Karmada speaks for others in a member.
+const IMPERSONATOR: &str = "karmada-impersonator";
 
 /// A member of a federation.
 pub struct Member {
@@ -64,8 +70,9 @@ impl Member {
         Some(CutOff { rules: faults.map(|fault| proxy.add(Rule::new(Which::any(), fault))) })
     }
 
-    /// Tells Karmada of it, and waits until it is ready.
-    pub(super) async fn join(&self, host: &Cluster) -> Result<(), ClusterError> {
+    /// Tells Karmada of it, and waits until it is ready. `by_rights`: whoever asks it through Karmada may there what he
+    /// may, and not what Karmada may.
+    pub(super) async fn join(&self, host: &Cluster, by_rights: bool) -> Result<(), ClusterError> {
         let access = self.way_in()?;
         let Credential::Token(token) = &access.credential else {
             return Err(self.cannot_join("Karmada takes bearer tokens only"));
@@ -78,8 +85,18 @@ impl Member {
             "data": {"token": bytes(token), "caBundle": bytes(&access.ca_pem)},
         });
         apply(&host.client(), &secret).await?;
+        let speaks_for = if by_rights {
+            let mut secret = secret;
+            secret["metadata"]["name"] = json!(format!("{}-{IMPERSONATOR}", self.name));
+            secret["data"]["token"] = json!(bytes(&self.impersonator().await?));
+            apply(&host.client(), &secret).await?;
+            secret["metadata"]["name"].clone()
+        } else {
+            json!(self.name)
+        };
         let kind = karmada::kind("cluster", "v1alpha1", "Cluster");
-        let cluster = DynamicObject::new(&self.name, &kind).data(json!({"spec": self.spec(&access.url)}));
+        let cluster =
+            DynamicObject::new(&self.name, &kind).data(json!({"spec": self.spec(&access.url, &speaks_for)}));
         let clusters = karmada::clusters(host.client());
         let created = clusters.create(&PostParams::default(), &cluster).await;
         created.map_err(ClusterError::api(format!("join {}", self.name)))?;
@@ -88,10 +105,33 @@ impl Member {
         ready.map(drop).map_err(|error| self.cannot_join(&error.to_string()))
     }
 
-    fn spec(&self, url: &str) -> Value {
-        let secret = json!({"namespace": karmada::CLUSTERS, "name": self.name});
+    fn spec(&self, url: &str, speaks_for: &Value) -> Value {
+        let secret = |name: &Value| json!({"namespace": karmada::CLUSTERS, "name": name});
         // The second is for those who ask the member through Karmada's API.
-        json!({"syncMode": "Push", "apiEndpoint": url, "secretRef": secret, "impersonatorSecretRef": secret})
+        json!({
+            "syncMode": "Push", "apiEndpoint": url, "secretRef": secret(&json!(self.name)),
+            "impersonatorSecretRef": secret(speaks_for),
+        })
+    }
+
+    /// Makes the account as which Karmada speaks for others, as `karmadactl join` does, and a token of it. Whom it may
+    /// speak for Karmada itself says in the member.
+    async fn impersonator(&self) -> Result<String, ClusterError> {
+        let client = self.client();
+        let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": karmada::CLUSTERS}});
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": IMPERSONATOR, "namespace": karmada::CLUSTERS},
+        });
+        for object in [&space, &account] {
+            apply(&client, object).await?;
+        }
+        let accounts: Api<ServiceAccount> = Api::namespaced(client, karmada::CLUSTERS);
+        let spec = TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
+        let made = accounts.create_token_request(IMPERSONATOR, &PostParams::default(), &request).await;
+        let made = made.map_err(ClusterError::api("make a token"))?;
+        made.status.and_then(|status| status.token).ok_or_else(|| self.cannot_join("there is no token"))
     }
 
     fn way_in(&self) -> Result<Access, ClusterError> {

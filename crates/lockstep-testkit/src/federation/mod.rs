@@ -17,7 +17,7 @@ use std::path::Path;
 pub use self::builder::Builder;
 pub use self::embedded::{EmbeddedFederation, Ways};
 pub use self::member::{CutOff, Member};
-pub use self::play::{Played, play};
+pub use self::play::{Played, play, play_beside};
 pub use self::site::{HeldBack, Site, Undo};
 
 use crate::cluster::{Cluster, ClusterError};

@@ -1,11 +1,16 @@
 //! Plays a case on a federation.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::Api;
-use kube::api::{DeleteParams, DynamicObject};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, EvictParams, GroupVersionKind, ListParams, Patch, PatchParams,
+};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
 
-use super::case::{Case, FIRST, Kind, NAME, Step, Strategy};
+use super::case::{Case, FIRST, Kind, NAME, Own, Step, Strategy, override_name};
 use super::record::{Promise, Recorder, Verdict, View, Workload};
 use super::site::{HeldBack, Site, Undo};
 use crate::cluster::{ClusterError, apply};
@@ -55,6 +60,8 @@ struct Stage<'a, S> {
     /// How the pods are split now.
     split: &'a [u32],
     slack: Slack,
+    /// What is different in a member, by its number.
+    own: BTreeMap<usize, Own<'a>>,
     cut_off: Vec<Undo>,
     late: Vec<HeldBack>,
 }
@@ -77,11 +84,25 @@ impl Slack {
 /// Plays a case in a namespace of its own: the workload comes up, the steps are taken, and it is waited for the end.
 /// Whoever is to watch over the rollout has to be there before.
 pub async fn play<S: Site>(case: &Case<'_>, site: &S) -> Result<Played, ClusterError> {
+    play_beside(case, site, &[]).await
+}
+
+/// The same, with these objects in the namespace from the beginning.
+pub async fn play_beside<S: Site>(
+    case: &Case<'_>,
+    site: &S,
+    objects: &[Value],
+) -> Result<Played, ClusterError> {
     let namespace = site.new_namespace(case.name).await?;
+    for object in objects {
+        let mut object = object.clone();
+        object["metadata"]["namespace"] = json!(namespace);
+        apply(&site.client(), &object).await?;
+    }
     let recorder = site.record(&namespace, &case.kind.resource()).await?;
     let (split, slack) = (case.split, Slack::none(case.replicas()));
-    let (cut_off, late) = (Vec::new(), Vec::new());
-    let mut stage = Stage { case, site, namespace, recorder, image: FIRST, split, slack, cut_off, late };
+    let (own, cut_off, late) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut stage = Stage { case, site, namespace, recorder, image: FIRST, split, slack, own, cut_off, late };
     let mut missed = stage.come_up().await?;
     let started = tokio::time::Instant::now();
     if missed.is_none() {
@@ -100,23 +121,51 @@ pub async fn play<S: Site>(case: &Case<'_>, site: &S) -> Result<Played, ClusterE
 }
 
 /// Where a case must end: the right pods in the right places, nothing held, and the user's own numbers in force.
-fn has_ended(case: &Case, view: &View) -> bool {
+fn has_ended(case: &Case, own: &BTreeMap<usize, Own<'_>>, view: &View) -> bool {
     let sizes = view.members.iter().map(|(_, counts, _)| counts.standing);
     let split = sizes.eq(case.ends.iter().copied().chain(std::iter::repeat(0)).take(view.members.len()));
-    let mut workloads = view.members.iter().filter_map(|(_, _, workload)| workload.as_ref());
+    let workloads = view.members.iter().map(|(_, _, workload)| workload.as_ref()).enumerate();
+    let mut workloads = workloads.filter_map(|(member, workload)| Some((own.get(&member), workload?)));
     split
         && view.rests()
         && (view.sum().new, view.sum().mixed) == (case.new, 0)
-        && workloads.all(|workload| is_at_rest(case, workload))
+        && workloads.all(|(own, workload)| is_at_rest(case, own, workload))
 }
 
-fn is_at_rest(case: &Case, workload: &Workload) -> bool {
-    let Strategy { max_unavailable, max_surge, .. } = case.strategy;
+fn is_at_rest(case: &Case, own: Option<&Own<'_>>, workload: &Workload) -> bool {
+    let Strategy { mut max_unavailable, max_surge, .. } = case.strategy;
+    if let Some(Own::MaxUnavailable(count)) = own {
+        max_unavailable = *count;
+    }
     // What a member keeps of a partition is its part of it.
     let given_back = !matches!(case.kind, Kind::Deployment | Kind::LockstepSet)
         || (workload.strategy["maxUnavailable"] == max_unavailable
             && workload.strategy["maxSurge"] == max_surge);
     !workload.paused && given_back
+}
+
+/// Leaves no room for another pod, and evicts one.
+async fn strike(member: &Client, namespace: &str) -> Result<(), ClusterError> {
+    make_room(member, false).await?;
+    let pods: Api<Pod> = Api::namespaced(member.clone(), namespace);
+    let all = pods.list(&ListParams::default()).await.map_err(ClusterError::api("list pods"))?;
+    let Some(pod) = all.items.iter().find(|it| it.metadata.deletion_timestamp.is_none()) else {
+        return Ok(());
+    };
+    let evicted = pods.evict(&pod.name_any(), &EvictParams::default()).await;
+    evicted.map(drop).map_err(ClusterError::api("evict a pod"))
+}
+
+/// Whether nodes take pods.
+async fn make_room(member: &Client, is_room: bool) -> Result<(), ClusterError> {
+    let nodes: Api<Node> = Api::all(member.clone());
+    let all = nodes.list(&ListParams::default()).await.map_err(ClusterError::api("list nodes"))?;
+    for node in all.items {
+        let patch = Patch::Merge(json!({"spec": {"unschedulable": !is_room}}));
+        let patched = nodes.patch(&node.name_any(), &PatchParams::default(), &patch).await;
+        patched.map_err(ClusterError::api("patch a node"))?;
+    }
+    Ok(())
 }
 
 impl<'a, S: Site> Stage<'a, S> {
@@ -131,11 +180,11 @@ impl<'a, S: Site> Stage<'a, S> {
 
     /// Waits for the end, or until nothing happens for so long that nothing will, and tells whether that was the end.
     async fn come_to_an_end(&mut self) -> Option<String> {
-        let case = self.case;
+        let (case, own) = (self.case, &self.own);
         let deadline = tokio::time::Instant::now() + S::PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            if self.recorder.until_stays(left.min(LOOK), |view| has_ended(case, view)).await {
+            if self.recorder.until_stays(left.min(LOOK), |view| has_ended(case, own, view)).await {
                 return None;
             }
             if left.is_zero() || self.recorder.idle() >= S::GIVE_UP {
@@ -174,6 +223,13 @@ impl<'a, S: Site> Stage<'a, S> {
             },
             Step::Mend => self.cut_off.drain(..).for_each(|mend| mend()),
             Step::RestartControllers => self.site.restart_controllers().await?,
+            Step::Strike(member) => strike(&self.site.member(member), &self.namespace).await?,
+            Step::Heal(member) => make_room(&self.site.member(member), true).await?,
+            Step::Override(member, own) => {
+                self.own.insert(member, own);
+                self.wish();
+                self.make_different(member, own).await?;
+            }
         }
         Ok(None)
     }
@@ -184,7 +240,12 @@ impl<'a, S: Site> Stage<'a, S> {
         let promise = self.case.promise(self.image);
         let max_unavailable = promise.max_unavailable + left;
         let max_surge = promise.max_surge + (most - least);
-        self.recorder.wish(&Promise { replicas: least, max_unavailable, max_surge, ..promise });
+        let registry = |(member, own): (&usize, &Own<'_>)| match own {
+            Own::Registry(registry) => Some((*member, (*registry).to_owned())),
+            _ => None,
+        };
+        let registries = self.own.iter().filter_map(registry).collect();
+        self.recorder.wish(&Promise { replicas: least, max_unavailable, max_surge, registries, ..promise });
     }
 
     /// Where everything has arrived, nothing is owed to a change of its size any more.
@@ -214,6 +275,21 @@ impl<'a, S: Site> Stage<'a, S> {
     async fn apply(&self) -> Result<(), ClusterError> {
         let manifest = self.case.manifest_of(&self.namespace, self.image, self.replicas());
         apply(&self.site.client(), &manifest).await.map(drop)
+    }
+
+    async fn make_different(&self, member: usize, own: Own<'_>) -> Result<(), ClusterError> {
+        let (namespace, client) = (&self.namespace, self.site.client());
+        let member = &self.site.names()[member];
+        match self.case.override_policy(namespace, member, own) {
+            Some(policy) => apply(&client, &policy).await.map(drop),
+            None => {
+                let kind = GroupVersionKind::gvk("policy.karmada.io", "v1alpha1", "OverridePolicy");
+                let kind = ApiResource::from_gvk(&kind);
+                let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind);
+                let gone = api.delete(&override_name(member), &DeleteParams::default()).await;
+                gone.map(drop).map_err(ClusterError::api("delete an override policy"))
+            }
+        }
     }
 
     async fn place(&self) -> Result<(), ClusterError> {

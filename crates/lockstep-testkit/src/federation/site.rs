@@ -32,6 +32,9 @@ pub trait Site {
     /// A client of the host.
     fn client(&self) -> Client;
 
+    /// A client of the member of this number, past whatever is wrong with the way there.
+    fn member(&self, member: usize) -> Client;
+
     /// The members by name.
     fn names(&self) -> Vec<String>;
 
@@ -61,6 +64,10 @@ impl Site for Federation {
 
     fn client(&self) -> Client {
         Self::client(self)
+    }
+
+    fn member(&self, member: usize) -> Client {
+        self.members()[member].client()
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! `lockstep install`: the operator into a cluster, or the newer one over the older.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -10,6 +10,7 @@ use kube::{Client, ResourceExt};
 use lockstep_api::{budget, json_to_yaml};
 use lockstep_dialects::definition;
 use lockstep_operator::dialects::Dialects;
+use lockstep_operator::operator::FEDERATION;
 use serde_json::Value;
 
 use super::uninstall::remove;
@@ -18,7 +19,9 @@ use crate::input::cluster::{ClusterArgs, block_on};
 use crate::input::dialects::{DialectName, chosen, dialect};
 use crate::input::kinds;
 use crate::input::objects::{api, plainly};
+use crate::input::way_in::{way_in, write_private};
 use crate::install::federation::Federation;
+use crate::install::federation_host::FederationHost;
 use crate::install::{FIELD_MANAGER, Installation, NAME, title};
 use crate::screen::Screen;
 
@@ -41,19 +44,38 @@ pub struct InstallArgs {
     /// Also look after PodUnavailableBudgets, and guard pods by them. A cluster where Kruise does is left to Kruise.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub budgets: bool,
-    /// Install on Karmada's API server what `lockstep federation` needs there, and nothing else.
-    #[arg(long, conflicts_with_all = ["dialects", "budgets", "image", "replicas"])]
+    /// For rollouts over several clusters: install on Karmada's API server what `lockstep federation` needs there, and
+    /// nothing else.
+    #[arg(long, group = "federated", conflicts_with_all = ["dialects", "budgets", "image", "replicas"])]
     pub karmada: bool,
+    /// Write the kubeconfig by which `lockstep federation` reaches Karmada's API server, with a token of its own
+    /// account. It is for `--karmada-host`.
+    #[arg(long, value_name = "FILE", requires = "karmada", conflicts_with = "dry_run")]
+    pub write_kubeconfig: Option<PathBuf>,
+    /// Where `lockstep federation` reaches Karmada's API server. Default: where this command reaches it.
+    #[arg(long, value_name = "URL", requires = "write_kubeconfig")]
+    pub karmada_server: Option<String>,
+    /// For rollouts over several clusters: install `lockstep federation` itself, in the cluster in which Karmada runs.
+    #[arg(
+        long,
+        group = "federated",
+        requires = "karmada_kubeconfig",
+        conflicts_with_all = ["karmada", "dialects", "budgets"]
+    )]
+    pub karmada_host: bool,
+    /// The kubeconfig that `--karmada --write-kubeconfig` wrote.
+    #[arg(long, value_name = "FILE", requires = "karmada_host")]
+    pub karmada_kubeconfig: Option<PathBuf>,
     /// Where Karmada's API server reaches `lockstep federation`.
     #[arg(
         long,
         value_name = "URL",
-        requires = "karmada",
+        requires = "federated",
         default_value = "https://lockstep-federation.lockstep-system.svc:443"
     )]
     pub webhook_url: String,
     /// Further kinds to roll over several clusters, by where their fields stand.
-    #[arg(long, value_name = "FILE", requires = "karmada")]
+    #[arg(long, value_name = "FILE", requires = "federated")]
     pub kinds: Option<PathBuf>,
     /// Print what would be applied, as YAML, and change nothing. Talks to nobody.
     #[arg(long)]
@@ -70,13 +92,14 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         let kinds = kinds::read(args.kinds.as_deref())?;
         return federate(args, Federation { namespace, url: args.webhook_url.clone(), kinds }, screen);
     }
+    if let Some(kubeconfig) = args.karmada_kubeconfig.as_deref().filter(|_| args.karmada_host) {
+        return host(args, namespace, kubeconfig, screen);
+    }
     let dialects = Dialects(chosen(&args.dialects));
     let (image, replicas, budgets) = (args.image.clone(), args.replicas, args.budgets);
     let mut installation = Installation { namespace, image, replicas, dialects, budgets };
     if args.dry_run {
-        let documents: Vec<String> = installation.objects().iter().map(json_to_yaml).collect();
-        write!(screen.out, "{}", documents.join("---\n"))?;
-        return Ok(Exit::Fine);
+        return print(&installation.objects(), screen);
     }
     block_on(async {
         let (client, _) = args.cluster.client().await?;
@@ -88,10 +111,7 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             // An earlier installation may have guarded pods, which nobody would answer for now.
             remove(&client, installation.guards(), screen).await?;
         }
-        for object in installation.objects() {
-            let what = apply(&client, &object).await?;
-            writeln!(screen.out, "{} {what}", title(&object))?;
-        }
+        apply_all(&client, &installation.objects(), screen).await?;
         let namespace = &installation.namespace;
         writeln!(
             screen.out,
@@ -106,15 +126,20 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
 fn federate(args: &InstallArgs, federation: Federation, screen: &mut Screen<'_>) -> Result<Exit> {
     let objects = federation.objects();
     if args.dry_run {
-        let documents: Vec<String> = objects.iter().map(json_to_yaml).collect();
-        write!(screen.out, "{}", documents.join("---\n"))?;
-        return Ok(Exit::Fine);
+        return print(&objects, screen);
     }
     block_on(async {
         let (client, _) = args.cluster.client().await?;
-        for object in &objects {
-            let what = apply(&client, object).await?;
-            writeln!(screen.out, "{} {what}", title(object))?;
+        apply_all(&client, &objects, screen).await?;
+        if let Some(path) = &args.write_kubeconfig {
+            let config = args.cluster.config().await?;
+            let kubeconfig = way_in(&client, &config, args.karmada_server.as_deref(), &federation.namespace);
+            write_private(path, &json_to_yaml(&kubeconfig.await?))?;
+            writeln!(
+                screen.out,
+                "{} is the way in for `lockstep federation`: keep it safe.",
+                path.display()
+            )?;
         }
         writeln!(
             screen.out,
@@ -123,6 +148,51 @@ fn federate(args: &InstallArgs, federation: Federation, screen: &mut Screen<'_>)
         )?;
         Ok(Exit::Fine)
     })
+}
+
+/// Installs the process that looks after rollouts over several clusters.
+fn host(args: &InstallArgs, namespace: String, kubeconfig: &Path, screen: &mut Screen<'_>) -> Result<Exit> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    // What is no list of kinds is said here, not by a process that does not start.
+    kinds::read(args.kinds.as_deref())?;
+    let host = FederationHost {
+        kubeconfig: read(kubeconfig)?,
+        kinds: args.kinds.as_deref().map(read).transpose()?,
+        image: args.image.clone(),
+        replicas: args.replicas,
+        url: args.webhook_url.clone(),
+        namespace,
+    };
+    let objects = host.objects();
+    if args.dry_run {
+        return print(&objects, screen);
+    }
+    block_on(async {
+        let (client, _) = args.cluster.client().await?;
+        apply_all(&client, &objects, screen).await?;
+        let namespace = &host.namespace;
+        writeln!(
+            screen.out,
+            "`kubectl rollout status deployment/{FEDERATION} -n {namespace}` waits until it answers."
+        )?;
+        Ok(Exit::Fine)
+    })
+}
+
+fn print(objects: &[Value], screen: &mut Screen<'_>) -> Result<Exit> {
+    let documents: Vec<String> = objects.iter().map(json_to_yaml).collect();
+    write!(screen.out, "{}", documents.join("---\n"))?;
+    Ok(Exit::Fine)
+}
+
+async fn apply_all(client: &Client, objects: &[Value], screen: &mut Screen<'_>) -> Result<()> {
+    for object in objects {
+        let what = apply(client, object).await?;
+        writeln!(screen.out, "{} {what}", title(object))?;
+    }
+    Ok(())
 }
 
 /// What is said of a definition that another project installed.

@@ -47,7 +47,8 @@ impl ClusterArgs {
         Ok(builder.with_layer(&CountRequests(metrics.clone())).build())
     }
 
-    async fn config(&self) -> Result<Config> {
+    /// How the cluster is reached.
+    pub async fn config(&self) -> Result<Config> {
         if self.kubeconfig.is_none() && self.context.is_none() {
             return Config::infer().await.context("no cluster to talk to; name one with --kubeconfig");
         }

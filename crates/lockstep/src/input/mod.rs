@@ -23,3 +23,4 @@ mod strikes;
 pub mod texts;
 pub mod theirs;
 mod units;
+pub mod way_in;

@@ -20,6 +20,13 @@ pub struct Federation {
     pub kinds: Kinds,
 }
 
+/// The Secret with the token of its account.
+pub const TOKEN: &str = "lockstep-federation-token";
+/// The role by which Karmada is let to speak in the name of its groups.
+const SPEAK_FOR: &str = "lockstep-federation-groups";
+/// Whose role lets it look at ReplicaSets in the members, where Karmada brings it.
+pub const IN_MEMBERS: &str = "lockstep-federation-member";
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 impl Federation {
@@ -32,7 +39,14 @@ impl Federation {
         let role = |kind| json!({"apiGroup": RBAC, "kind": kind, "name": FEDERATION});
         let mut objects: Vec<Value> = definition::all().into();
         objects.extend([
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}),
+            // Karmada would make it in all members.
+            json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": {
+                    "name": self.namespace,
+                    "labels": {"namespace.karmada.io/skip-auto-propagation": "true"},
+                },
+            }),
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own}),
             json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": FEDERATION}, "rules": everywhere(&self.kinds)}),
             json!({
@@ -44,9 +58,52 @@ impl Federation {
                 "apiVersion": version, "kind": "RoleBinding", "metadata": own,
                 "roleRef": role("Role"), "subjects": subjects,
             }),
-            self.admission(),
+            json!({
+                "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+                "metadata": {
+                    "name": TOKEN, "namespace": self.namespace,
+                    "annotations": {"kubernetes.io/service-account.name": FEDERATION},
+                },
+            }),
         ]);
+        objects.extend(self.for_members());
+        objects.push(self.admission());
         objects.into_iter().map(labelled).collect()
+    }
+
+    /// What lets it look at ReplicaSets: Karmada passes its requests on in its name, so the members must know what it
+    /// may, and Karmada must be let to speak in the name of the groups it is in. For the latter Karmada looks whose
+    /// role names `clusters/proxy`, with whatever verb: this one allows those groups nothing.
+    fn for_members(&self) -> Vec<Value> {
+        let version = format!("{RBAC}/v1");
+        let account = json!([{"kind": "ServiceAccount", "name": FEDERATION, "namespace": self.namespace}]);
+        let groups =
+            ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{}", self.namespace)];
+        let groups = groups.map(|name| json!({"apiGroup": RBAC, "kind": "Group", "name": name}));
+        let mut objects = Vec::new();
+        let granted = [
+            (IN_MEMBERS, in_members(), account),
+            (SPEAK_FOR, vec![rule("cluster.karmada.io", &["clusters/proxy"], &["none"])], json!(groups)),
+        ];
+        for (name, rules, subjects) in granted {
+            objects.push(json!({
+                "apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
+            }));
+            objects.push(json!({
+                "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}, "subjects": subjects,
+            }));
+        }
+        let brought = |kind| json!({"apiVersion": version, "kind": kind, "name": IN_MEMBERS});
+        objects.push(json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy",
+            "metadata": {"name": IN_MEMBERS},
+            "spec": {
+                "resourceSelectors": [brought("ClusterRole"), brought("ClusterRoleBinding")],
+                "placement": {"clusterAffinity": {}},
+            },
+        }));
+        objects
     }
 
     /// Who stamps Works. Its `caBundle` is the process's to fill in: it makes the certificates.
@@ -67,7 +124,7 @@ fn everywhere(kinds: &Kinds) -> Vec<Value> {
         rule("work.karmada.io", &["resourcebindings"], &FOLLOW),
         rule("work.karmada.io", &["works"], &and(&READ, &["update"])),
         rule("cluster.karmada.io", &["clusters"], &FOLLOW),
-        // To look at ReplicaSets in the members.
+        // To look at ReplicaSets in the members, where it may do what `in_members` says.
         rule("cluster.karmada.io", &["clusters/proxy"], &["get"]),
         rule(
             "config.karmada.io",
@@ -76,7 +133,7 @@ fn everywhere(kinds: &Kinds) -> Vec<Value> {
         ),
         rule("lockstep.dev", &["federatedrollouts"], &and(&READ, &["create", "delete"])),
         rule("lockstep.dev", &["federatedrollouts/status"], &["update"]),
-        rule("lockstep.dev", &["federationpolicies"], &READ),
+        rule("lockstep.dev", &["federationpolicies"], &FOLLOW),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
         named(
             "admissionregistration.k8s.io",
@@ -86,6 +143,11 @@ fn everywhere(kinds: &Kinds) -> Vec<Value> {
         ),
     ];
     ours.into_iter().chain(templates).collect()
+}
+
+/// In the members, through Karmada.
+fn in_members() -> Vec<Value> {
+    vec![rule("apps", &["deployments"], &["get"]), rule("apps", &["replicasets"], &FOLLOW)]
 }
 
 /// In its own namespace.

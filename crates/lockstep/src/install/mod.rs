@@ -5,6 +5,7 @@
 pub mod budgets;
 mod dialects;
 pub mod federation;
+pub mod federation_host;
 mod rights;
 mod webhook;
 mod workload;
@@ -43,7 +44,7 @@ impl Installation {
     /// Everything, in the order in which it is created.
     pub fn objects(&self) -> Vec<Value> {
         let mut objects = self.all_definitions();
-        objects.push(workload::namespace(self));
+        objects.push(workload::namespace(&self.namespace));
         objects.extend(self.operator());
         objects
     }
@@ -65,7 +66,7 @@ impl Installation {
     /// refused while nobody checks them.
     pub fn operator(&self) -> Vec<Value> {
         let mut objects = rights::objects(self);
-        objects.extend(workload::objects(self));
+        objects.extend(workload::operator(self).objects());
         objects.extend(self.admission());
         objects
     }
@@ -90,11 +91,6 @@ impl Installation {
         };
         vec![made("coordination.k8s.io/v1", "Lease", NAME), made("v1", "Secret", CERTIFICATE)]
     }
-}
-
-/// The labels the operator's pods are selected by.
-fn selector() -> Value {
-    json!({"app.kubernetes.io/name": NAME})
 }
 
 /// An object with the usual labels besides its own.

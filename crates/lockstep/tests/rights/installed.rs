@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Output;
-use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -16,12 +15,14 @@ use kube::{Api, ResourceExt};
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
 use lockstep_testkit::cluster::{Builder, Credential};
-use lockstep_testkit::operator::Operator;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::process::Command;
 
+#[path = "replica.rs"]
+mod replica;
+
+pub use self::replica::{Replica, SOON, until};
+use self::replica::{free_ports, listening};
 use crate::cluster::LOCKSTEP;
 
 /// The namespace of the installation.
@@ -30,21 +31,13 @@ pub const HOME: &str = "lockstep-system";
 /// Who the operator is.
 pub const USER: &str = "system:serviceaccount:lockstep-system:lockstep";
 
-/// Long enough for anything that happens.
-pub const SOON: Duration = Duration::from_secs(90);
+/// Its role, and the role of its namespace.
+pub const ROLE: &str = "lockstep";
 
 /// A cluster in which Lockstep is installed.
 pub struct Installed {
     pub cluster: Cluster,
     kubeconfig: PathBuf,
-}
-
-/// One operator of its Deployment.
-pub struct Replica {
-    pub operator: Operator,
-    /// Where it answers the API server.
-    pub webhook: u16,
-    health: u16,
 }
 
 impl Installed {
@@ -91,15 +84,9 @@ impl Installed {
         let deployments: Api<Deployment> = Api::namespaced(self.cluster.client(), HOME);
         let pod = deployments.get("lockstep").await.expect("a deployment").spec.template.spec;
         let container = pod.expect("a pod").containers.remove(0);
-        let (webhook, health) = (free_port().await, free_port().await);
-        let mut arguments = vec![format!("--identity={name}")];
-        for argument in container.args.unwrap_or_default().into_iter().skip(1) {
-            arguments.push(match argument.split_once('=') {
-                Some((flag @ "--webhook-address", _)) => format!("{flag}=127.0.0.1:{webhook}"),
-                Some((flag @ "--health-address", _)) => format!("{flag}=127.0.0.1:{health}"),
-                _ => argument,
-            });
-        }
+        let (webhook, health) = free_ports().await;
+        let mut arguments = listening(container.args.unwrap_or_default(), (webhook, health));
+        arguments[0] = format!("--identity={name}");
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
         let operator = self.cluster.operator_through(LOCKSTEP, &self.kubeconfig, &arguments);
         Replica { operator: operator.expect("an operator"), webhook, health }
@@ -144,11 +131,7 @@ impl Installed {
 
     /// Waits until a replica leads and has seen everything, and API servers are told whom to trust.
     pub async fn until_leading(&self, replica: &Replica) {
-        until("it leads", async || {
-            replica.get("/metrics").await.contains("\nlockstep_leader 1")
-                && replica.get("/readyz").await.ends_with("ok\n")
-        })
-        .await;
+        replica.until_leading().await;
         let mutating: Api<MutatingWebhookConfiguration> = Api::all(self.cluster.client());
         until("evictions may be asked about", async || {
             let guards = mutating.get_opt("lockstep-budgets").await.expect("read");
@@ -169,39 +152,4 @@ impl Installed {
     pub async fn kubectl(&self, arguments: &[&str]) -> Output {
         self.run(self.cluster.program("kubectl").expect("kubectl"), arguments).await
     }
-}
-
-impl Replica {
-    /// What its health port says; nothing while it says nothing.
-    pub async fn get(&self, path: &str) -> String {
-        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.health)).await else {
-            return String::new();
-        };
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        let mut answer = String::new();
-        if stream.write_all(request.as_bytes()).await.is_ok() {
-            let _ = stream.read_to_string(&mut answer).await;
-        }
-        answer
-    }
-
-    /// What it has logged so far.
-    pub fn log(&self) -> String {
-        std::fs::read_to_string(self.operator.log()).unwrap_or_default()
-    }
-}
-
-async fn free_port() -> u16 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
-/// Waits for something that nobody announces.
-pub async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(SOON, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
 }

@@ -10,9 +10,8 @@ mod installed;
 mod rules;
 
 use deeds::Scene;
-use installed::{Installed, USER, until};
+use installed::{Installed, until};
 use lockstep_testkit::{Cluster, Component};
-use rules::{Right, idle, used};
 
 /// What no embedded cluster has.
 const RIGHTS: &str = "rights (RBAC)";
@@ -65,20 +64,7 @@ async fn the_installed_rights_are_enough_and_none_is_idle() {
     scene.without_an_operator().await;
 
     let audit = installed.cluster.audit().expect("the audit log");
-    let ours: Vec<_> = audit.entries().iter().filter(|entry| entry.user == USER).collect();
-    let refused: Vec<_> = ours.iter().filter(|entry| entry.status == 403).collect();
-    assert!(refused.is_empty(), "{refused:#?}");
-
-    let rights = Right::all(&installed.cluster.client()).await;
-    let idle = idle(&rights, &used(&ours));
-    let justified: Vec<String> = JUSTIFIED
-        .iter()
-        .flat_map(|(what, verbs)| verbs.split(' ').map(move |verb| format!("{what} {verb}")))
-        .collect();
-    let unjustified: Vec<_> = idle.iter().filter(|right| !justified.contains(right)).collect();
-    assert!(unjustified.is_empty(), "rights that are never used: {unjustified:#?}");
-    let stale: Vec<_> = justified.iter().filter(|right| !idle.contains(right)).collect();
-    assert!(stale.is_empty(), "no longer idle, or no longer given: {stale:#?}");
+    rules::are_enough_and_none_is_idle(&installed.cluster.client(), &audit, &JUSTIFIED).await;
 }
 
 /// Where it is said that a right is missing.
@@ -111,20 +97,15 @@ async fn a_missing_right_is_said_and_once_given_all_goes_on() {
         println!("without {right}");
         let scene = Scene::new(&installed, "without").await;
         scene.starts("1").await;
-        let taken = rules::take_away(&installed, right).await;
+        let taken = rules::take_away(&installed.cluster.client(), right).await;
         scene.apply(&cluster::set("", &[cluster::role("web", 3, "2", "")])).await;
         match said {
             Said::Status(reason, words) => scene.until_blocked(reason, words).await,
             Said::Log(words) => {
-                until(words, async || {
-                    let mut lines = replica.log();
-                    lines.retain(|c| c != '\\');
-                    lines.lines().any(|line| line.contains(words) && line.contains("forbidden"))
-                })
-                .await;
+                until(words, async || replica.has_logged(&[words, "forbidden"])).await;
             }
         }
-        rules::give_back(&installed, right, taken).await;
+        rules::give_back(&installed.cluster.client(), right, taken).await;
         scene.until_phase("Complete").await;
     }
 }

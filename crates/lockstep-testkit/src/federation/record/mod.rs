@@ -186,9 +186,11 @@ impl Recorder {
         let tape = lock(&self.tape);
         let promise = tape.promise().cloned().unwrap_or_default();
         let now = tape.now();
-        let count = |scene: &Scene| scene.count(&promise.image, now, promise.min_ready);
-        let members = self.names.iter().zip(&tape.scenes);
-        let members = members.map(|(name, scene)| (name.clone(), count(scene), scene.workload.clone()));
+        let count =
+            |member: usize, scene: &Scene| scene.count(&promise.image_in(member), now, promise.min_ready);
+        let members = self.names.iter().zip(&tape.scenes).enumerate();
+        let members =
+            members.map(|(i, (name, scene))| (name.clone(), count(i, scene), scene.workload.clone()));
         View { members: members.collect() }
     }
 
@@ -269,6 +271,25 @@ impl Verdict {
     pub fn worst(&self, rule: Rule) -> Option<&Breach> {
         let broken = self.breaches.iter().filter(|breach| breach.rule == rule);
         broken.max_by_key(|breach| breach.count.abs_diff(breach.bound))
+    }
+
+    /// When the test took a step.
+    pub fn noted(&self, step: &super::case::Step<'_>) -> Option<Duration> {
+        let deed = format!("{step:?}");
+        let noted = |what: &What| matches!(what, What::Deed(its) if *its == deed);
+        self.events.iter().find(|event| noted(&event.what)).map(|event| event.at)
+    }
+
+    /// When the first pod of an image came to stand in a member, and when the last of them became ready.
+    pub fn rolled(&self, member: usize, image: &str) -> Option<(Duration, Duration)> {
+        let of_image = self.events.iter().filter_map(|event| match &event.what {
+            What::Pod { member: its, pod: Some(pod), .. } if *its == member && pod.image == image => {
+                Some((event.at, pod.ready))
+            }
+            _ => None,
+        });
+        let first = of_image.clone().map(|(at, _)| at).min()?;
+        Some((first, of_image.filter_map(|(_, ready)| ready).max()?))
     }
 
     /// Nothing was broken, and everything was seen.

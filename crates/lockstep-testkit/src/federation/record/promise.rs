@@ -1,6 +1,6 @@
 //! What must hold over all members together, at every instant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -26,9 +26,19 @@ pub struct Promise {
     pub image: String,
     /// How long a pod must be ready to be available.
     pub min_ready: Duration,
+    /// Members that have it from a registry of their own.
+    pub registries: BTreeMap<usize, String>,
 }
 
 impl Promise {
+    /// The image that is wished for in a member.
+    pub fn image_in(&self, member: usize) -> String {
+        match self.registries.get(&member) {
+            Some(registry) => format!("{registry}/{}", self.image),
+            None => self.image.clone(),
+        }
+    }
+
     /// So many pods are available at least.
     pub fn least_available(&self) -> u32 {
         self.replicas.saturating_sub(self.max_unavailable)
@@ -205,8 +215,8 @@ fn instants(members: usize, events: &[Event], skew: Duration) -> Vec<Instant> {
             }
         }
         let Some(promise) = &promise else { continue };
-        let counted = scenes.iter().zip(&mut excused).map(|(scene, excused)| {
-            let counts = scene.count(&promise.image, now, promise.min_ready);
+        let counted = scenes.iter().zip(&mut excused).enumerate().map(|(member, (scene, excused))| {
+            let counts = scene.count(&promise.image_in(member), now, promise.min_ready);
             if counts.available >= counts.wanted {
                 *excused = 0;
             }
