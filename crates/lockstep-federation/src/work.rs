@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
 /// What a record of applied overrides put where: JSON pointers and values, null where something was taken away.
 fn overrides(record: &str) -> Vec<(String, Value)> {
     let record: Value = serde_json::from_str(record).unwrap_or_default();
-    let items = record["appliedItems"].as_array().cloned().unwrap_or_default();
+    let items = record.as_array().cloned().unwrap_or_default();
     let plain = |item: &Value| item["overriders"]["plaintext"].as_array().cloned().unwrap_or_default();
     let put = |it: &Value| {
         let value = if it["operator"] == "remove" { Value::Null } else { it["value"].clone() };

@@ -57,7 +57,7 @@ pub fn apply(work: &mut Value, overrides: &[(&str, &Value)]) {
     }
     let item = |(name, overriders): &(&str, &Value)| json!({"policyName": name, "overriders": overriders});
     let items: Vec<Value> = overrides.iter().map(item).collect();
-    work["metadata"]["annotations"][RECORD] = json!(json!({"appliedItems": items}).to_string());
+    work["metadata"]["annotations"][RECORD] = json!(json!(items).to_string());
 }
 
 #[cfg(test)]

@@ -100,9 +100,8 @@ fn overrides_are_known_by_what_karmada_recorded_and_made() {
     ];
     let kind = &interpret::built_in()[0];
     for (of_all, of_namespace, set) in rows {
-        let record = |plain: &[Value]| {
-            json!({"appliedItems": [{"policyName": "p", "overriders": {"plaintext": plain}}]}).to_string()
-        };
+        let record =
+            |plain: &[Value]| json!([{"policyName": "p", "overriders": {"plaintext": plain}}]).to_string();
         let [clusters, namespaced] = OVERRIDES;
         let mut work = json!({
             "metadata": {"namespace": "karmada-es-member1", "annotations": {
