@@ -134,6 +134,7 @@ impl Workload for StatefulSet {
             available,
             updated,
             updated_available: None,
+            under_way: 0,
             creates_updated: self.current == self.spec.template,
             unavailable: None,
             template: hash(self.spec.template),
