@@ -1,5 +1,7 @@
 //! Start order inside an instance: who waits for whom, what lifts the gate, which gangs there are, and what never waits.
 
+#![allow(clippy::unwrap_used)]
+
 mod golden_support;
 mod support;
 
@@ -307,6 +309,18 @@ fn refilled_pods_join_what_stands_of_their_stage() {
             desk.plan();
             assert_eq!(desk.gangs, [format!("pd-1: {gang}")], "{scheduler:?} {lost:?}");
         }
+    }
+}
+
+#[test]
+fn a_leader_that_comes_back_alone_is_counted() {
+    let mut spec = ganged(GangScheduler::PodGang);
+    spec.roles[0].restart.kind = RestartKind::None;
+    for (instance, gang) in [(0, "base 2"), (2, "own 1")] {
+        let mut desk = Desk::complete(&spec);
+        lose(&mut desk, instance, "leader");
+        desk.plan();
+        assert_eq!(desk.gangs, [format!("pd-{instance}: {gang}")]);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Gang, GangName, parse};
 use crate::batch;
 use crate::draft::Draft;
 use crate::model::{GangScheduler, Role, Spec};
-use crate::names::GangKey;
+use crate::names::{GangKey, RoleName};
 use crate::observe::Seen;
 use crate::plan::{Action, Create};
 use crate::snapshot::{GroupMemory, Instance};
@@ -38,6 +38,8 @@ struct Count<'a> {
     gangs: BTreeMap<GangName, Needed>,
     /// Gangs with pods that have no place yet.
     pending: BTreeSet<GangKey>,
+    /// Stages of standing instances of which nothing stands: they come back as a whole, and nobody counts them yet.
+    lost: BTreeSet<(RoleName, u32, u32)>,
 }
 
 impl Count<'_> {
@@ -54,6 +56,9 @@ impl Count<'_> {
         let stages = Stages::of(role);
         for stage in 0..stages.count() {
             let standing = || standing().filter(|pod| stages.stage(&pod.member) == stage);
+            if stages.count() > 1 && standing().next().is_none() {
+                self.lost.insert((role.name.clone(), instance.instance, stage));
+            }
             let Some(key) = standing().find_map(|pod| pod.gang.as_ref()) else { continue };
             let Some(gang) = parse(key, role, instance.instance) else { continue };
             let elsewhere = standing().filter(|pod| pod.gang.as_ref() != Some(key)).count();
@@ -65,13 +70,11 @@ impl Count<'_> {
 
     fn create(&mut self, role: &Role, create: &Create, gang: &GangName) {
         self.pending.insert(GangKey::new(&gang.to_string()));
-        // A later stage that comes back as a whole has nobody who counts it already.
-        let whole = matches!(gang, GangName::Stage(..)) && !self.gangs.contains_key(gang);
-        if create.refill && !whole {
+        let stages = Stages::of(role);
+        let stage = create.pods.first().map_or(0, |slot| stages.stage(&slot.member));
+        if create.refill && !self.lost.contains(&(role.name.clone(), create.of.instance, stage)) {
             self.gangs.entry(gang.clone()).or_default();
         } else {
-            let stages = Stages::of(role);
-            let stage = create.pods.first().map_or(0, |slot| stages.stage(&slot.member));
             let pods = stages.minimum(role, stage);
             self.add(role, create.of.instance, gang.clone(), pods, create.gated);
         }
@@ -98,8 +101,8 @@ impl Draft<'_> {
         if self.spec.gang.scheduler == GangScheduler::None {
             return;
         }
-        let (gangs, pending) = (BTreeMap::new(), BTreeSet::new());
-        let mut count = Count { spec: self.spec, memory, gangs, pending };
+        let (gangs, pending, lost) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let mut count = Count { spec: self.spec, memory, gangs, pending, lost };
         for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
             seen.instances.iter().for_each(|instance| count.instance(role, instance));
         }
