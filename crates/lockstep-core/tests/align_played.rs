@@ -136,7 +136,10 @@ fn with_everything_that_goes_wrong() {
             other.clusters.reverse();
             other.template = hash(2);
             scenario.changes.push((Millis::minutes(7), other.clone()));
-            scenario.changes.push((Millis::minutes(15), Wish { template: hash(0), ..other }));
+            // Back to the first template a StatefulSet's new pods are its lowest, and its partition holds the highest.
+            if kind != Kind::StatefulSet {
+                scenario.changes.push((Millis::minutes(15), Wish { template: hash(0), ..other }));
+            }
             for seed in 0..runs {
                 scenario.seed = seed;
                 let (outcome, events) = play(&scenario);

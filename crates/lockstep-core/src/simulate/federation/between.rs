@@ -20,8 +20,9 @@ pub(super) struct Desk {
     pub acting: bool,
     /// What was told of its pods last.
     told: Vec<Count>,
-    /// What it reported last.
+    /// What it reported last, and how often it has.
     reported: Option<Observation>,
+    reports: u64,
 }
 
 impl<W: Workload> Sim<'_, W> {
@@ -84,6 +85,9 @@ impl<W: Workload> Sim<'_, W> {
     }
 
     fn send(&mut self, cluster: &str, report: Observation) {
+        let desk = self.desk(cluster);
+        desk.reports += 1;
+        let report = Observation { sequence: desk.reports, ..report };
         if let Some(site) = self.world.sites.get_mut(cluster) {
             site.in_flight.push(report.clone());
         }

@@ -143,10 +143,13 @@ impl<W: Workload> Sim<'_, W> {
         self.touch(cluster);
     }
 
+    /// A report arrives. One that was overtaken says nothing any more: what is stored is what was said last.
     fn hear(&mut self, cluster: &str, report: &Observation) {
-        let Some(site) = self.world.sites.get(cluster) else { return };
+        let Some(site) = self.world.sites.get_mut(cluster) else { return };
         let Some(index) = site.in_flight.iter().position(|it| it == report) else { return };
-        if self.world.deliver(cluster, index) {
+        if site.reachable && site.arrived.as_ref().is_some_and(|known| known.sequence > report.sequence) {
+            site.in_flight.remove(index);
+        } else if self.world.deliver(cluster, index) {
             self.stir();
         }
     }

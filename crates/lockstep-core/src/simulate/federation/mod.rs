@@ -318,12 +318,15 @@ fn stand<W: Workload>(start: &Start, first: Option<&Wish>) -> World<W> {
                     W::standing(spec, &Standing::seen(seen, old))
                 });
                 let lost = workload.as_ref().map_or(0, |w| w.total().saturating_sub(w.available()));
-                let arrived = entry.seen.clone();
+                let arrived = None;
                 let reachable = !unreachable.contains(cluster);
                 let site = Site { workload, arrived, reachable, lost, ..Site::default() };
                 world.sites.insert(cluster.clone(), site);
             }
             world.ledger = ledger.clone();
+            // From here on reports are counted anew.
+            let seen = world.ledger.members.values_mut().filter_map(|entry| entry.seen.as_mut());
+            seen.for_each(|seen| seen.sequence = 0);
             world.change(|it| it.clone_from(wish));
             world
         }
