@@ -573,6 +573,19 @@ fn zero_is_really_zero_for_every_kind() {
     assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(0)), Some(Int(1))));
 }
 
+/// A group is rolled behind a surge group: it counts as available, and no other may begin.
+#[test]
+fn what_surge_stands_in_for_gives_no_leave() {
+    let mut w = wish(Kind::LockstepSet, &[2, 2], 0, 1, 0);
+    w.template = hash(1);
+    let old = seen(2, 2, 2, 2, 0, 0);
+    let first = align(&w, &reports(&[("c1", old.clone()), ("c2", old.clone())]), &Ledger::default());
+    let lease = first.ledger.members["c1"].latest().unwrap().id.0;
+    let behind = Observation { total: 3, under_way: 1, ..seen(2, 2, 1, 0, 1, lease) };
+    let answer = align(&w, &reports(&[("c1", behind), ("c2", old)]), &first.ledger);
+    assert_eq!(in_force(&answer, "c1").1, Some(Int(0)));
+}
+
 /// Both clusters have a group half rolled when maxUnavailable becomes 1: the first finishes, then the other.
 #[test]
 fn clusters_that_were_stopped_halfway_finish_one_after_the_other() {

@@ -181,10 +181,12 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, turn: Tu
     (numbers(m, window, unavailable, surge), moves)
 }
 
-/// What is under way counts as unavailable already, so to let it finish uses nothing more. Without that, clusters that
-/// were stopped halfway would wait for each other, once maxUnavailable has become less than what they hold.
+/// What is under way counts as unavailable already, unless surge stands in for it, so to let it finish uses nothing more.
+/// Without that, clusters that were stopped halfway would wait for each other, once maxUnavailable has become less than
+/// what they hold.
 fn to_be_finished(m: &Member, turn: Turn) -> i64 {
-    if turn.first_under_way { m.under_way.min(m.target - m.updated_available) } else { 0 }
+    let counted = m.under_way.min(m.replicas - m.available);
+    if turn.first_under_way { counted.min(m.target - m.updated_available) } else { 0 }
 }
 
 /// How many its leases for this template let be new already. A LockstepSet moves first what is broken, whatever its
