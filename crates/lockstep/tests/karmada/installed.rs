@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
@@ -143,6 +144,19 @@ impl Installed {
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", "Deployment"));
         let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
         api.delete(NAME, &kube::api::DeleteParams::default()).await.expect("deleted");
+    }
+
+    /// Somebody spoils the Secret: new certificates are made, written and trusted.
+    pub async fn certificates_are_mended(&self) {
+        let secrets: Api<Secret> = Api::namespaced(self.federation.client(), HOME);
+        let name = "lockstep-webhook-cert";
+        let spoiled = Patch::Merge(json!({"data": {"tls.crt": "c3BvaWxlZA=="}}));
+        let spoiled = secrets.patch(name, &PatchParams::default(), &spoiled).await.expect("spoiled");
+        until("another certificate", async || {
+            let now = secrets.get(name).await.expect("a Secret");
+            now.metadata.resource_version != spoiled.metadata.resource_version
+        })
+        .await;
     }
 
     /// Whether the status of any rollout has a reason with these words.
