@@ -17,7 +17,7 @@ fn pair() -> Vec<Role> {
 }
 
 fn tally(desk: &Desk) -> String {
-    let it = desk.last.as_ref().unwrap().status.tally;
+    let it = desk.last.as_ref().expect("a plan").status.tally;
     let new = if it.creates_updated { "+" } else { "" };
     format!("{}/{}/{}/{}/{}{new}", it.standing, it.reliable, it.begun, it.done, it.under_way)
 }

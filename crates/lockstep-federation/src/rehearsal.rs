@@ -30,6 +30,7 @@ impl<'a> Paced<'a> {
     ) -> Self {
         status.template.clone_from(&template.0);
         for member in &mut status.members {
+            member.template.clone_from(&template.0);
             member.complete_since = member.complete_since.map(|_| 0);
         }
         Self { policy, status }
@@ -38,7 +39,7 @@ impl<'a> Paced<'a> {
 
 impl Turns for Paced<'_> {
     fn held(&mut self, wish: &Wish, now: Time) -> (BTreeMap<String, String>, Option<Time>) {
-        self.status.begin(&wish.template);
+        self.status.begin(&wish.template, &BTreeMap::new());
         let pace = pace(self.policy, &wish.clusters, &self.status.members, now);
         (pace.held, pace.wake)
     }
