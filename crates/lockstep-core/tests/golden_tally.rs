@@ -1,5 +1,7 @@
 //! Groups as they are added up over clusters: standing, reliable, begun, done, under way.
 
+#![allow(clippy::expect_used, reason = "a test may fail loudly")]
+
 mod golden_support;
 mod support;
 

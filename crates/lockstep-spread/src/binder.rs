@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams, Preconditions};
 use lockstep_federation::binding::resource;
-use lockstep_federation::interpret;
+use lockstep_federation::interpret::{self, Interpretation};
 use lockstep_federation::work::{PERMANENT_ID, Work};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
