@@ -119,12 +119,9 @@ fn say(what: &Moved, most: u32) -> String {
     let (surge, goes) =
         (what.surge - what.surge.min(what.surge_goes), what.surge_goes - what.surge.min(what.surge_goes));
     if replaced > 0 {
-        let at_a_time = if replaced > most.max(1) && most > 0 {
-            format!(", at most {most} at a time")
-        } else {
-            String::new()
-        };
-        parts.push(format!("{replaced} replaced{at_a_time}"));
+        let steps = replaced > most && most > 0;
+        let at_once = if steps { format!(" ({most} at once)") } else { String::new() };
+        parts.push(format!("{replaced} replaced{at_once}"));
     }
     if surge > 0 {
         parts.push(format!("{surge} surge"));
