@@ -73,7 +73,7 @@ fn show(played: &Played, moves: bool, args: &PlanArgs, screen: &mut Screen<'_>) 
     let finishes = refused.is_none();
     if !rows.is_empty() {
         writeln!(screen.out, "\n{}", table::table(&rows, finishes))?;
-        writeln!(screen.out, "\n{}", table::totals(totals, outcome, finishes))?;
+        writeln!(screen.out, "\n{}", table::totals(totals, outcome, change.from.is_some(), finishes))?;
     }
     if let Some(ending) = played.ending() {
         writeln!(screen.out, "{ending}")?;

@@ -25,6 +25,8 @@ pub struct Line {
     pub moves: String,
     /// Why.
     pub because: String,
+    /// What each is granted: how many pods may be unavailable, and how many too many.
+    pub granted: String,
 }
 
 /// How a policy's pauses are called: `bakeTime 10m`.
@@ -57,7 +59,10 @@ fn row(at: usize, waves: &[Wave], pauses: &Pauses) -> Row {
         let same: Vec<&Move> = waves.iter().filter_map(|wave| wave.moves.get(i)).collect();
         let line = line(one, &same, pauses);
         match lines.last_mut() {
-            Some(last) if (&last.moves, &last.because) == (&line.moves, &line.because) => {
+            Some(last)
+                if (&last.moves, &last.because, &last.granted)
+                    == (&line.moves, &line.because, &line.granted) =>
+            {
                 last.clusters = format!("{}, {}", last.clusters, line.clusters);
             }
             _ => lines.push(line),
@@ -96,10 +101,12 @@ fn line(one: &Move, same: &[&Move], pauses: &Pauses) -> Line {
     if sum.watched {
         because = pauses.0.iter().map(|(name, length)| format!("{name} {length}")).collect();
     }
-    let granted = [("maxUnavailable", grant.unavailable), ("maxSurge", grant.surge)];
-    because.extend(granted.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")));
     because.retain(|it| !it.is_empty());
-    Line { clusters: one.cluster.clone(), moves: say(&sum, most), because: because.join(", ") }
+    let granted = match grant {
+        Grant { unavailable: 0, surge: 0 } => String::new(),
+        Grant { unavailable, surge } => format!("{unavailable}+{surge}"),
+    };
+    Line { clusters: one.cluster.clone(), moves: say(&sum, most), because: because.join(", "), granted }
 }
 
 /// What moves, in words: `3 replaced, 1 surge`.
@@ -112,12 +119,9 @@ fn say(what: &Moved, most: u32) -> String {
     let (surge, goes) =
         (what.surge - what.surge.min(what.surge_goes), what.surge_goes - what.surge.min(what.surge_goes));
     if replaced > 0 {
-        let at_a_time = if replaced > most.max(1) && most > 0 {
-            format!(", at most {most} at a time")
-        } else {
-            String::new()
-        };
-        parts.push(format!("{replaced} replaced{at_a_time}"));
+        let steps = replaced > most && most > 0;
+        let at_once = if steps { format!(" ({most} at once)") } else { String::new() };
+        parts.push(format!("{replaced} replaced{at_once}"));
     }
     if surge > 0 {
         parts.push(format!("{surge} surge"));

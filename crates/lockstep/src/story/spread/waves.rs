@@ -218,16 +218,17 @@ impl Cutter {
         }
         if !moves.is_empty() {
             self.open(moves, &wish);
-        } else if let Some(cluster) = self.watching.take() {
-            self.watched.insert(cluster.clone());
-            let what = Moved { watched: true, ..Moved::default() };
-            self.open(vec![Move { cluster, what, why: Why::Watch, grant: Grant::default() }], &wish);
         }
         if let (Some(lowest), Some(last)) = (self.lowest.take(), self.waves.last_mut()) {
             last.least.0 = last.least.0.min(lowest);
         }
         if let Some(last) = self.waves.last_mut() {
             last.leases.append(&mut self.leases);
+        }
+        if let Some(cluster) = self.watching.take() {
+            self.watched.insert(cluster.clone());
+            let what = Moved { watched: true, ..Moved::default() };
+            self.open(vec![Move { cluster, what, why: Why::Watch, grant: Grant::default() }], &wish);
         }
         self.before.clone_from(&self.sites);
     }
