@@ -23,7 +23,8 @@ use lockstep_testkit::groups::{Groups, Judge};
 use lockstep_testkit::neighbours::leader_worker_set;
 use serde_json::{Value, json};
 
-use self::installed::{Installed, Replica, SOON, until};
+use self::installed::replica::SOON;
+use self::installed::{Installed, Replica, until};
 
 /// The cluster, and the operator that guards its pods.
 struct World {

@@ -20,7 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::chronicle::Chronicle;
-use super::installed::{Installed, Replica, SOON, until};
+use super::installed::replica::SOON;
+use super::installed::{Installed, Replica, until};
 
 const GROUPS: u32 = 5;
 const SIZE: u32 = 2;

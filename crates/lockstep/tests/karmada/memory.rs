@@ -32,7 +32,7 @@ pub async fn print() {
     for object in (0..CLUSTERS).flat_map(places) {
         put(&client, &object).await;
     }
-    let objects = stream::iter((0..WORKLOADS).flat_map(|number| workload(number)));
+    let objects = stream::iter((0..WORKLOADS).flat_map(workload));
     objects.for_each_concurrent(AT_ONCE, async |object| put(&client, &object).await).await;
     println!("{WORKLOADS} bindings over {CLUSTERS} clusters stand");
 
@@ -44,7 +44,8 @@ pub async fn print() {
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("lockstep.dev", "v1alpha1", "FederatedRollout"));
     let rollouts: Api<DynamicObject> = Api::all_with(client, &kind);
     until_in(600, "all are looked after", async || {
-        let all = rollouts.list(&ListParams::default()).await.expect("a list").items;
+        // A kind that has only just been defined may not be served yet.
+        let Ok(all) = rollouts.list(&ListParams::default()).await else { return false };
         all.iter().filter(|it| it.data["status"]["phase"] == "Complete").count() == WORKLOADS
     })
     .await;

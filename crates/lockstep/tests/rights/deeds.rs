@@ -18,7 +18,8 @@ use lockstep_operator::set::resource;
 use serde_json::{Value, json};
 
 use crate::cluster::{gang, role, set};
-use crate::installed::{HOME, Installed, SOON, USER, until};
+use crate::installed::replica::SOON;
+use crate::installed::{HOME, Installed, USER, until};
 
 const CONFLICT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conflict.yaml");
 

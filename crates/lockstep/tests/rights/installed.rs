@@ -19,9 +19,9 @@ use serde_json::json;
 use tokio::process::Command;
 
 #[path = "replica.rs"]
-mod replica;
+pub mod replica;
 
-pub use self::replica::{Replica, SOON, until};
+pub use self::replica::{Replica, until};
 use self::replica::{free_ports, listening};
 use crate::cluster::LOCKSTEP;
 

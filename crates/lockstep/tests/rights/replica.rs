@@ -1,6 +1,9 @@
 //! A process of a Deployment of ours, run as a process of this machine: with the arguments of its manifest, but for where
 //! it listens.
 
+// Several programs share it, and not all of them need everything.
+#![allow(dead_code)]
+
 use std::time::Duration;
 
 use lockstep_testkit::operator::Operator;
