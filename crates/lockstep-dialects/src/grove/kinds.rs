@@ -1,6 +1,6 @@
 //! The kinds of the dialect.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::spec::{PodCliqueSetSpec, TopologySpec};
 use super::spec_of_children::{PodCliqueSpec, ScalingGroupSpec};
@@ -73,7 +73,13 @@ pub(super) fn definitions() -> Vec<Value> {
 
 /// The schema of a PodCliqueSet's spec. What is not written is not filled in: the reader knows the defaults.
 pub(super) fn schema_of_set() -> Value {
-    lockstep_api::crd::structural::without_defaults::<PodCliqueSetSpec>()
+    let mut schema = lockstep_api::crd::structural::without_defaults::<PodCliqueSetSpec>();
+    // Cliques are known by their names, also to those who write one of them only.
+    if let Some(cliques) = schema.pointer_mut("/properties/template/properties/cliques") {
+        cliques["x-kubernetes-list-type"] = json!("map");
+        cliques["x-kubernetes-list-map-keys"] = json!(["name"]);
+    }
+    schema
 }
 
 fn schema_of_clique() -> Value {

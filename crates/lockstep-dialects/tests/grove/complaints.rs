@@ -3,7 +3,7 @@
 //! A row of `complaints/grove.txt` is a spec, then a line for each error (`!`) or warning (`?`), then an empty line. A row
 //! without such lines is accepted.
 
-use crate::support::{object, said, yaml};
+use crate::support::{grove, object, said, yaml};
 
 #[test]
 fn rows() {
@@ -44,4 +44,15 @@ fn whole_objects() {
     for (text, words) in rows {
         assert_eq!(said(&yaml(&format!("{head}{text}"))), words, "{text}");
     }
+}
+
+/// Who applies one clique leaves the others as they are.
+#[test]
+fn cliques_are_known_by_name() {
+    let sets = grove().definitions().into_iter().find(|it| it["spec"]["names"]["kind"] == "PodCliqueSet");
+    let sets = sets.expect("a definition");
+    let spec = &sets["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    let cliques = &spec["properties"]["template"]["properties"]["cliques"];
+    assert_eq!(cliques["x-kubernetes-list-type"], "map");
+    assert_eq!(cliques["x-kubernetes-list-map-keys"], serde_json::json!(["name"]));
 }

@@ -356,6 +356,6 @@ fn pods_of_kueue() {
         let template = lowered.set.spec.roles[0].template.as_ref().expect("a template");
         assert_eq!(template["metadata"]["labels"], labels);
         assert_eq!(template["spec"]["schedulerName"], Value::Null);
-        assert_eq!(said(&set), [words.clone()]);
+        assert_eq!(said(&set), [words.as_str()]);
     }
 }

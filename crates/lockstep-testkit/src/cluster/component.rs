@@ -120,6 +120,8 @@ impl Setting<'_> {
             "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
             "--authorization-mode=RBAC".to_owned(),
             "--disable-admission-plugins=ServiceAccount".to_owned(),
+            // As kubeadm and its like start it; the server's own default forbids them.
+            "--allow-privileged=true".to_owned(),
             format!("--audit-policy-file={}", self.file("audit-policy.yaml")),
             format!("--audit-log-path={}", self.file("audit.log")),
             "--audit-log-mode=blocking".to_owned(),

@@ -44,13 +44,10 @@ fn id(of: &Value, field: &str, here: &At, causes: &mut Causes) {
     }
 }
 
-/// That of a container. Privileged ones are not allowed, as a stock API server has it.
+/// That of a container. Privileged ones are allowed, as clusters have it (`--allow-privileged`).
 pub(super) fn container(pod: &Pod<'_>, of: &Value, here: &At, causes: &mut Causes) {
     if of.is_null() {
         return;
-    }
-    if flag(of, "privileged") {
-        causes.forbidden(&here.child("privileged"), "disallowed by cluster policy");
     }
     id(of, "runAsUser", here, causes);
     id(of, "runAsGroup", here, causes);
