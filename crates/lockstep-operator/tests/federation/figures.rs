@@ -19,7 +19,7 @@ const ROLLOUTS: usize = 5;
 
 /// Rolls the first case over and over, with Lockstep and without, and prints what it took.
 pub async fn print() {
-    let Some(world) = World::start(false).await else { return };
+    let Some(world) = World::start(|builder| builder).await else { return };
     let (took, audit) = roll(world.federation()).await;
     println!("with Lockstep: {} s a rollout", seconds(&took));
     print_writes(&audit);
