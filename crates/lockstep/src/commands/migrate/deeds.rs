@@ -132,6 +132,7 @@ impl Mover<'_> {
         for between in &it.between {
             let what = title(between);
             let (api, name) = self.api(between)?;
+            self.sign(it, between).await?;
             if !self.begin_end(between, uid(&it.object)).await? {
                 continue;
             }
@@ -143,6 +144,20 @@ impl Mover<'_> {
                 gone.with_context(|| format!("{what} does not go; who holds it? Run this again then"))?;
             gone.with_context(|| format!("cannot see whether {what} is gone"))?;
             say(screen, &format!("{what} is gone; its pods are left"))?;
+        }
+        Ok(())
+    }
+
+    /// Says whose everything is that an owner owns, while it is there to be asked: once its end has begun, the collector
+    /// may cut faster than we do, and whoever goes on after us would not know.
+    async fn sign(&self, it: &Move, between: &Value) -> Result<()> {
+        let mut below = Reader(&self.client).pods(namespace(&it.object)).await?;
+        below.extend(it.between.iter().cloned());
+        let object = uid(&it.object);
+        for owned in below.iter().filter(|owned| owners(owned).any(|it| it["uid"] == uid(between))) {
+            if owned["metadata"]["annotations"][label::LEFT_BY] != object {
+                self.change(owned, &json!({"annotations": {label::LEFT_BY: object}})).await?;
+            }
         }
         Ok(())
     }
