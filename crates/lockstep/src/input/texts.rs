@@ -19,13 +19,16 @@ pub struct Text {
     pub text: String,
 }
 
+/// A file, or why it cannot be read.
+pub type Reading = Result<Text, BadInput>;
+
 /// The files of `-f` and of `--to`.
 #[derive(Debug)]
 pub struct Texts {
     /// Those of `-f`.
-    pub from: Vec<Result<Text, BadInput>>,
+    pub from: Vec<Reading>,
     /// That of `--to`.
-    pub to: Result<Text, BadInput>,
+    pub to: Reading,
 }
 
 impl Texts {
@@ -43,7 +46,7 @@ impl Texts {
     }
 
     /// The one file of `-f` that a set may have, and that of `--to`.
-    pub fn of_a_set(self) -> Result<(Option<Result<Text, BadInput>>, Result<Text, BadInput>), BadInput> {
+    pub fn of_a_set(self) -> Result<(Option<Reading>, Reading), BadInput> {
         let Self { mut from, to } = self;
         if from.len() > 1 {
             let message =
