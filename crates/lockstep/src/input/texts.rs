@@ -20,15 +20,15 @@ pub struct Text {
 }
 
 /// A file, or why it cannot be read.
-pub type Given = Result<Text, BadInput>;
+pub type Reading = Result<Text, BadInput>;
 
 /// The files of `-f` and of `--to`.
 #[derive(Debug)]
 pub struct Texts {
     /// Those of `-f`.
-    pub from: Vec<Given>,
+    pub from: Vec<Reading>,
     /// That of `--to`.
-    pub to: Given,
+    pub to: Reading,
 }
 
 impl Texts {
@@ -46,7 +46,7 @@ impl Texts {
     }
 
     /// The one file of `-f` that a set may have, and that of `--to`.
-    pub fn of_a_set(self) -> Result<(Option<Given>, Given), BadInput> {
+    pub fn of_a_set(self) -> Result<(Option<Reading>, Reading), BadInput> {
         let Self { mut from, to } = self;
         if from.len() > 1 {
             let message =

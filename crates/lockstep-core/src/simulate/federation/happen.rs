@@ -107,7 +107,7 @@ impl<W: Workload> Sim<'_, W> {
         self.changes_left = self.changes_left.saturating_sub(1);
         let Some((_, wish)) = self.scenario.changes.get(i) else { return };
         self.world.change(|it| it.clone_from(wish));
-        self.at_rest = false;
+        self.settled = false;
         self.tell(What::Wish(Box::new(wish.clone())));
         self.stir();
     }

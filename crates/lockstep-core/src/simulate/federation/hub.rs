@@ -31,7 +31,7 @@ impl<W: Workload> Sim<'_, W> {
         }
         let answer = self.world.align();
         self.turns.aligned(&self.world.wish, &answer, self.now);
-        self.at_rest = self.world.is_at_rest(&answer);
+        self.settled = answer.complete && answer.leases.is_empty();
         self.outcome.alignments += 1;
         self.outcome.leases += answer.leases.len() as u64;
         self.outcome.totals = answer.totals;

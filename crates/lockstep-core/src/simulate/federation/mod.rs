@@ -168,7 +168,8 @@ struct Sim<'a, W> {
     aligning: bool,
     down: bool,
     dying: Option<u64>,
-    at_rest: bool,
+    /// The last alignment had nothing more to give.
+    settled: bool,
     waiting: BTreeMap<(Code, Option<String>), Time>,
     reasons: Vec<Reason>,
     outcome: Outcome,
@@ -204,7 +205,7 @@ impl<'a, W: Workload> Sim<'a, W> {
             aligning: false,
             down: false,
             dying: None,
-            at_rest: false,
+            settled: false,
             waiting: BTreeMap::new(),
             reasons: Vec::new(),
             outcome,
@@ -248,7 +249,11 @@ impl<'a, W: Workload> Sim<'a, W> {
         let struck = faults.strikes.iter().map(|it| it.after).max().unwrap_or_default();
         let cut = faults.outages.iter().map(|it| it.after + it.length).max().unwrap_or_default();
         let quiet = self.now >= Time(0) + faults.until.max(struck).max(cut);
-        self.at_rest && self.changes_left == 0 && quiet && !self.down
+        quiet && !self.down && self.is_at_rest()
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.settled && self.changes_left == 0 && self.world.has_arrived()
     }
 
     fn good_end(&self) -> End {
@@ -260,7 +265,7 @@ impl<'a, W: Workload> Sim<'a, W> {
     /// Nothing will ever happen again.
     fn idle_end(&self) -> End {
         match self.world.wish.strategy.paused {
-            _ if self.at_rest && self.changes_left == 0 => self.good_end(),
+            _ if self.is_at_rest() => self.good_end(),
             Some(true) => End::Paused,
             _ => End::Stuck,
         }

@@ -179,7 +179,12 @@ impl<W: Workload> World<W> {
 
     /// Everything has arrived, the user's own values are back, and nothing is paused that the user did not.
     pub fn is_at_rest(&self, answer: &Alignment) -> bool {
-        let values_are_back = self.wish.clusters.iter().all(|t| {
+        answer.complete && answer.leases.is_empty() && self.has_arrived()
+    }
+
+    /// Whether every cluster has the user's own values in force, and all of its pods serve.
+    pub fn has_arrived(&self) -> bool {
+        self.wish.clusters.iter().all(|t| {
             let lease = self.ledger.members.get(&t.cluster).and_then(|e| e.latest());
             let workload = self.sites.get(&t.cluster).and_then(|site| site.workload.as_ref());
             let said = self.wish.strategy.max_unavailable;
@@ -195,8 +200,7 @@ impl<W: Workload> World<W> {
                 (None, None) => t.replicas == 0,
                 _ => false,
             }
-        });
-        answer.complete && answer.leases.is_empty() && values_are_back
+        })
     }
 
     /// How many pods are new, and whether that is as many as should be.
