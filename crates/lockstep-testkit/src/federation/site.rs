@@ -60,7 +60,8 @@ pub trait Site {
 
 impl Site for Federation {
     const PATIENCE: Duration = Duration::from_secs(120);
-    const GIVE_UP: Duration = Duration::from_secs(15);
+    /// Karmada tries again ever later while a member is away.
+    const GIVE_UP: Duration = Duration::from_secs(60);
 
     fn client(&self) -> Client {
         Self::client(self)
