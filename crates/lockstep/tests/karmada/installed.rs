@@ -18,8 +18,8 @@ use tokio::process::Command;
 #[path = "../rights/replica.rs"]
 mod replica;
 
-use self::replica::listening;
-pub use self::replica::{Replica, free_ports, until, until_in};
+pub use self::replica::{Replica, until};
+use self::replica::{free_ports, listening};
 
 const LOCKSTEP: &str = env!("CARGO_BIN_EXE_lockstep");
 

@@ -4,7 +4,6 @@
 #![allow(clippy::expect_used)]
 
 mod installed;
-mod memory;
 #[path = "../rights/rules.rs"]
 mod rules;
 
@@ -85,11 +84,4 @@ async fn rolls(installed: &Installed, case: &Case<'_>) {
     let played = play(case, &installed.federation).await.expect("played");
     println!("{}: {:.1} s", case.name, played.took.as_secs_f64());
     played.assert_kept();
-}
-
-/// Prints what a process holds in memory; Karmada itself is not needed for it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "measures, for some minutes: see docs/federation.md"]
-async fn memory_of_a_thousand_workloads_over_ten_clusters() {
-    memory::print().await;
 }

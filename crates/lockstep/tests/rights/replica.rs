@@ -72,16 +72,10 @@ impl Replica {
 
 /// Waits for something that nobody announces.
 pub async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    until_in(SOON.as_secs(), what, holds).await;
-}
-
-/// The same, for so many seconds.
-pub async fn until_in(seconds: u64, what: &str, holds: impl AsyncFn() -> bool) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let limit = Duration::from_secs(seconds);
-    tokio::time::timeout(limit, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
+    tokio::time::timeout(SOON, waiting).await.unwrap_or_else(|_| panic!("in vain: {what}"));
 }
