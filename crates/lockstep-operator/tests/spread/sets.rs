@@ -98,7 +98,7 @@ fn out_of_order(verdict: &Verdict) -> Vec<String> {
                 let stands_in = group >= sizes.get(member).copied();
                 let of_the_wish =
                     pod.image != FIRST && wish == Some(pod.image.as_str()) && pod.name.contains("-prefill-");
-                let before = pods.iter().map(|(of, other)| (of, other)).filter(|it| decode(*it)).count();
+                let before = pods.iter().filter(|it| decode(*it)).count();
                 if is_first && of_the_wish && !stands_in && before < 2 {
                     found.push(format!("{:?}: member {member}, {} with {before} decode", event.at, pod.name));
                 }
