@@ -1,5 +1,7 @@
 //! Groups as they are added up over clusters: standing, reliable, begun, done, under way.
 
+#![allow(clippy::unwrap_used)]
+
 mod golden_support;
 mod support;
 
