@@ -16,6 +16,7 @@ mod input {
     pub mod roles;
     pub mod state_file;
     pub mod strikes;
+    pub mod texts;
     pub mod theirs;
     pub mod units;
 }
