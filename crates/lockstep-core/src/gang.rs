@@ -172,7 +172,17 @@ pub fn remember(spec: &Spec, seen: &Seen<'_>, memory: &mut GroupMemory) {
     if spec.gang.scheduler == GangScheduler::None || memory.base_scheduled {
         return;
     }
-    memory.base_scheduled = seen.base_scheduled || is_bound(spec, seen) || scaled_runs(spec, seen);
+    // A scheduler speaks of the first stage of each instance only.
+    let told = seen.base_scheduled && !awaits_a_stage(spec, seen);
+    memory.base_scheduled = told || is_bound(spec, seen) || scaled_runs(spec, seen);
+}
+
+/// Pods of the base still wait for others of their instance.
+fn awaits_a_stage(spec: &Spec, seen: &Seen<'_>) -> bool {
+    spec.roles.iter().zip(&seen.roles).any(|(role, seen)| {
+        let in_base = |ordinal| (batched(spec, role)..role.needed()).contains(&ordinal);
+        seen.units.iter().any(|unit| in_base(unit.ordinal) && unit.staged)
+    })
 }
 
 fn is_bound(spec: &Spec, seen: &Seen<'_>) -> bool {

@@ -58,9 +58,10 @@ impl<'a> Stages<'a> {
         self.0.values().max().map_or(1, |last| last + 1)
     }
 
-    /// How many pods of a stage must be ready before the next, and so find a place together.
-    pub fn minimum(&self, role: &Role, stage: u32) -> u32 {
-        let in_stage = role.members.iter().filter(|member| self.stage(&member.name) == stage);
+    /// How many pods of a stage must be ready before the next, and so find a place together, of an instance that is made
+    /// of these.
+    pub fn minimum(&self, members: &[Member], stage: u32) -> u32 {
+        let in_stage = members.iter().filter(|member| self.stage(&member.name) == stage);
         in_stage.map(|member| member.min_available).fold(0, u32::saturating_add)
     }
 }

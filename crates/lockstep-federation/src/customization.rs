@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::interpret::Interpretation;
 use crate::path::Path;
 use crate::work::{GENERATION, RETAIN_REPLICAS};
-use crate::{IN_FORCE, LEASE, TEMPLATE};
+use crate::{GIVEN_BACK, IN_FORCE, LEASE, TEMPLATE, lease_of};
 
 /// The customization for a kind.
 pub fn of(kind: &Interpretation) -> Value {
@@ -78,6 +78,7 @@ fn retain_script(kind: &Interpretation) -> String {
     let kept: String = kept_paths(kind).map(|path| format!("    {}\n", keep(path))).collect();
     include_str!("lua/retain.lua")
         .replace("$LEASE", LEASE)
+        .replace("$GIVEN_BACK", GIVEN_BACK)
         .replace("$TEMPLATE", TEMPLATE)
         .replace("$GENERATION", GENERATION)
         .replace("    $KEEP\n", &kept)
@@ -87,13 +88,14 @@ fn retain_script(kind: &Interpretation) -> String {
 /// What the script `Retain` leaves of what is to be applied, for whoever applies without Karmada: an older lease that
 /// arrives late changes nothing of what a later one said.
 pub fn retain(kind: &Interpretation, desired: &Value, observed: &Value) -> Value {
-    let lease = |object: &Value| object["metadata"]["annotations"][LEASE].as_str()?.parse::<u64>().ok();
     let mut kept = desired.clone();
     if desired["metadata"]["labels"][RETAIN_REPLICAS] == "true" {
         kind.replicas.copy(observed, &mut kept);
     }
-    let is_older = lease(observed).is_some_and(|live| lease(desired).is_none_or(|incoming| incoming < live));
-    if !is_older {
+    let given_back = desired["metadata"]["annotations"][LEASE] == GIVEN_BACK;
+    let is_older =
+        lease_of(observed).is_some_and(|live| lease_of(desired).is_none_or(|incoming| incoming < live));
+    if !is_older || given_back {
         return kept;
     }
     for path in kept_paths(kind) {
@@ -159,7 +161,14 @@ mod tests {
             })
         };
         let live = workload(Some("7"), 4, "live");
-        for (incoming, kept) in [(Some("6"), true), (None, true), (Some("7"), false), (Some("12"), false)] {
+        let rows = [
+            (Some("6"), true),
+            (None, true),
+            (Some("7"), false),
+            (Some("12"), false),
+            (Some(GIVEN_BACK), false),
+        ];
+        for (incoming, kept) in rows {
             let desired = workload(incoming, 9, "incoming");
             let applied = retain(kind, &desired, &live);
             let expected = if kept { &live } else { &desired };

@@ -29,6 +29,8 @@ pub const ROLLOUT: &str = "federation.lockstep.dev/rollout";
 pub const ALIGNED: &str = "aligned";
 /// On a member's workload: the lease it carries.
 pub const LEASE: &str = "federation.lockstep.dev/lease";
+/// What stands in place of a lease in what was given back: no lease of before may hold it any more.
+pub const GIVEN_BACK: &str = "none";
 /// On a member's workload: the hash of the template it carries.
 pub const TEMPLATE: &str = "federation.lockstep.dev/template";
 /// On a Work: the template that waits until a lease carries it.
@@ -37,3 +39,8 @@ pub const NEXT: &str = "federation.lockstep.dev/next";
 pub const OVERRIDDEN: &str = "federation.lockstep.dev/overridden";
 /// In a reflected status: what of the workload's spec is in force.
 pub const IN_FORCE: &str = "lockstep";
+
+/// The lease that a manifest or an object in a member carries.
+pub fn lease_of(object: &serde_json::Value) -> Option<u64> {
+    object["metadata"]["annotations"][LEASE].as_str()?.parse().ok()
+}

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::interpret::{Interpretation, Interpreter};
 use crate::work::GENERATION;
-use crate::{LEASE, TEMPLATE};
+use crate::{GIVEN_BACK, LEASE, TEMPLATE, lease_of};
 
 /// A template that no lease carries yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ fn candidates(kind: &Interpretation, incoming: &Value, stored: Stored<'_>) -> Ve
 
 /// Whether Karmada made a manifest just now, or somebody writes back what stands: Karmada knows nothing of leases.
 fn is_made_now(kind: &Interpretation, incoming: &Value, stored: Option<&Value>) -> bool {
-    let is_leased = |it: &Value| !it["metadata"]["annotations"][LEASE].is_null();
+    let is_leased = |it: &Value| lease_of(it).is_some();
     let is_another = |stored: &Value| carried_by(kind, stored) != carried_by(kind, incoming);
     !is_leased(incoming) && stored.is_none_or(|stored| is_leased(stored) || is_another(stored))
 }
@@ -159,9 +159,8 @@ pub fn release(
         kind.revise_rolling_strategy(&mut manifest, overridden);
     }
     kind.set_replicas(&mut manifest, replicas);
-    for name in [LEASE, TEMPLATE] {
-        unannotate(&mut manifest, name);
-    }
+    annotate(&mut manifest, LEASE, GIVEN_BACK);
+    unannotate(&mut manifest, TEMPLATE);
     Stamped { manifest, next: None }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use self::pods::Pods;
 use crate::interpret::{Interpretation, Interpreter, at, count, int_or_percent};
-use crate::{IN_FORCE, LEASE, OVERRIDDEN, TEMPLATE};
+use crate::{IN_FORCE, LEASE, OVERRIDDEN, TEMPLATE, lease_of};
 
 mod pods;
 
@@ -69,7 +69,7 @@ impl<'a> Work<'a> {
     /// lease stands what that says; what Karmada made before is noted beside it ([`OVERRIDDEN`]).
     pub fn overridden(self, kind: &Interpretation) -> Option<RollingStrategy> {
         let manifest = self.manifest()?;
-        let set = if manifest["metadata"]["annotations"][LEASE].is_null() {
+        let set = if lease_of(manifest).is_none() {
             self.made_otherwise(kind, manifest)
         } else {
             serde_json::from_str(self.annotation(OVERRIDDEN)?).ok()?
@@ -167,7 +167,7 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
         total: unified.replicas.unwrap_or(0),
         available: unified.available_replicas.unwrap_or(0),
         updated: unified.updated_replicas.unwrap_or(0),
-        current: counted(&kind.counts.current).unwrap_or(0),
+        current: counted(&kind.counts.current),
         updated_available: counted(&kind.counts.updated_available),
         under_way: counted(&kind.counts.under_way).unwrap_or(0),
     };

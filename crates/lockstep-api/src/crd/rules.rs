@@ -122,12 +122,6 @@ fn of_roles() -> Vec<Rule> {
             says: "more than the member's count",
             field: Some(".minAvailable"),
         },
-        Rule {
-            at: MEMBER,
-            cel: "!has(self.startsAfter) || !(self.name in self.startsAfter)",
-            says: "a member cannot start after itself",
-            field: Some(".startsAfter"),
-        },
     ]
 }
 

@@ -164,7 +164,7 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, turn: Tu
     let unavailable = (bounds.unavailable - others.used_unavailable)
         .min(size + others.floor - bounds.floor)
         .min(goal - m.updated_available)
-        .max(to_be_finished(m, turn))
+        .max(to_be_finished(bounds, m, turn))
         .max(0);
     let surge_wanted = (goal - m.updated).max(m.total - m.replicas);
     let mut surge = (bounds.surge - others.used_surge)
@@ -183,9 +183,9 @@ fn leave_to_roll(wish: &Wish, bounds: Bounds, others: Sums, m: &Member, turn: Tu
 
 /// What is under way counts as unavailable already, unless surge stands in for it, so to let it finish uses nothing more.
 /// Without that, clusters that were stopped halfway would wait for each other, once maxUnavailable has become less than
-/// what they hold.
-fn to_be_finished(m: &Member, turn: Turn) -> i64 {
-    let counted = m.under_way.min(m.replicas - m.available);
+/// what they hold. Never more than the whole may have: whatever finishes makes room for another there.
+fn to_be_finished(bounds: Bounds, m: &Member, turn: Turn) -> i64 {
+    let counted = m.under_way.min(m.replicas - m.available).min(bounds.unavailable.max(1));
     if turn.first_under_way { counted.min(m.target - m.updated_available) } else { 0 }
 }
 

@@ -7,9 +7,9 @@ use crate::batch;
 use crate::draft::Draft;
 use crate::model::{GangScheduler, Role, Spec};
 use crate::names::{GangKey, RoleName};
-use crate::observe::Seen;
+use crate::observe::{Seen, layout};
 use crate::plan::{Action, Create};
-use crate::snapshot::{GroupMemory, Instance};
+use crate::snapshot::{GroupMemory, Instance, Snapshot};
 use crate::stages::Stages;
 
 /// The pods of one gang that are needed.
@@ -34,6 +34,7 @@ impl Needed {
 /// change.
 struct Count<'a> {
     spec: &'a Spec,
+    snapshot: &'a Snapshot,
     memory: &'a GroupMemory,
     gangs: BTreeMap<GangName, Needed>,
     /// Gangs with pods that have no place yet.
@@ -54,6 +55,9 @@ impl Count<'_> {
             }
         }
         let stages = Stages::of(role);
+        // What an old revision lacks never comes, and must not be waited for.
+        let members = instance.pods.first().and_then(|pod| layout(self.snapshot, role, pod.revision));
+        let members = members.unwrap_or(&role.members);
         for stage in 0..stages.count() {
             let standing = || standing().filter(|pod| stages.stage(&pod.member) == stage);
             if stages.count() > 1 && standing().next().is_none() {
@@ -63,7 +67,7 @@ impl Count<'_> {
             let Some(gang) = parse(key, role, instance.instance) else { continue };
             let elsewhere = standing().filter(|pod| pod.gang.as_ref() != Some(key)).count();
             let elsewhere = u32::try_from(elsewhere).unwrap_or(u32::MAX);
-            let pods = stages.minimum(role, stage).saturating_sub(elsewhere);
+            let pods = stages.minimum(members, stage).saturating_sub(elsewhere);
             self.add(role, instance.instance, gang, pods, standing().any(|pod| pod.gated));
         }
     }
@@ -75,7 +79,8 @@ impl Count<'_> {
         if create.refill && !self.lost.contains(&(role.name.clone(), create.of.instance, stage)) {
             self.gangs.entry(gang.clone()).or_default();
         } else {
-            let pods = stages.minimum(role, stage);
+            let members = layout(self.snapshot, role, create.revision).unwrap_or(&role.members);
+            let pods = stages.minimum(members, stage);
             self.add(role, create.of.instance, gang.clone(), pods, create.gated);
         }
     }
@@ -102,7 +107,7 @@ impl Draft<'_> {
             return;
         }
         let (gangs, pending, lost) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        let mut count = Count { spec: self.spec, memory, gangs, pending, lost };
+        let mut count = Count { spec: self.spec, snapshot: self.snapshot, memory, gangs, pending, lost };
         for (role, seen) in self.spec.roles.iter().zip(&group.roles) {
             seen.instances.iter().for_each(|instance| count.instance(role, instance));
         }

@@ -9,7 +9,7 @@ use lockstep_api::identity::{Values, expand};
 use lockstep_core::number::{IntOrPercent, Limits};
 use serde_json::{Value, json};
 
-use super::children::{surge, wished};
+use super::children::{running, surge};
 use super::form::{Clique, Form, Part};
 use super::identity::{COMPONENT, MANAGED_BY, PART_OF};
 use super::sharing::{Scope, Sharing};
@@ -156,10 +156,10 @@ fn use_in_containers(pod_spec: &mut Value, name: &str) {
 /// Every claim that differs from pod to pod, with the places it is made for, surge included.
 fn all<'a>(form: &'a Form<'a>, world: &World) -> Vec<(Claim<'a>, Places<'a>)> {
     let of_part = |part: &'a Part<'a>| {
-        let wished = wished(form, part, world);
+        let running = running(form, part, world);
         let none = IntOrPercent::Int(0);
-        let extra = Limits::resolve(none, part.limits.surge.unwrap_or(none), wished).surge;
-        let instances = wished.saturating_add(extra);
+        let extra = Limits::resolve(none, part.limits.surge.unwrap_or(none), running).surge;
+        let instances = running.saturating_add(extra);
         part.members().flat_map(move |clique| {
             let claims = of_clique(form, part, clique).into_iter();
             claims.map(move |claim| (claim, Places { form, part, clique, instances }))

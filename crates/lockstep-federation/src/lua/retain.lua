@@ -24,7 +24,8 @@ function Retain(desiredObj, observedObj)
     $REPLICAS
   end
   local live, incoming = lease(observedObj), lease(desiredObj)
-  if live ~= nil and (incoming == nil or incoming < live) then
+  local givenBack = (desiredObj.metadata.annotations or {})["$LEASE"] == "$GIVEN_BACK"
+  if live ~= nil and not givenBack and (incoming == nil or incoming < live) then
     $KEEP
     if desiredObj.metadata.annotations == nil then
       desiredObj.metadata.annotations = {}

@@ -2,6 +2,7 @@ use lockstep_core::align::{LeaseId, RollingStrategy, Stance};
 use lockstep_core::number::IntOrPercent::Int;
 
 use super::*;
+use crate::customization::retain;
 use crate::interpret;
 
 /// What Karmada writes for a cluster of six: always the user's own strategy, always the newest template.
@@ -166,4 +167,15 @@ fn what_is_given_back_keeps_what_a_policy_sets() {
     let strategy = &given.manifest["spec"]["strategy"]["rollingUpdate"];
     assert_eq!(strategy, &json!({"maxUnavailable": 2, "maxSurge": 4}));
     assert_eq!(given.manifest["spec"]["replicas"], 6);
+}
+
+#[test]
+fn what_is_given_back_changes_in_the_member_from_then_on() {
+    let kind = &interpret::built_in()[0];
+    let live = stamped(&written(1, "a"), None, Some(&lease(7, &hash("a"), 1))).manifest;
+    let given = release(kind, &live, None, &written(1, "a"), 6, None).manifest;
+    let standing = retain(kind, &given, &live);
+    assert_eq!((&standing["spec"]["replicas"], lease_of(&standing)), (&json!(6), None));
+    let next = retain(kind, &written(2, "b"), &standing);
+    assert_eq!(next["spec"], written(2, "b")["spec"]);
 }

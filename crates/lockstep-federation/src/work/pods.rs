@@ -13,8 +13,8 @@ pub struct Pods {
     pub available: u32,
     /// How many are of the newest template.
     pub updated: u32,
-    /// How many are of the template that the partition keeps.
-    pub current: u32,
+    /// How many are of the template that the partition keeps, if that is said.
+    pub current: Option<u32>,
     /// How many of the newest template are available, if that is said.
     pub updated_available: Option<u32>,
     /// How many only the rollout itself keeps from counting as available.
@@ -34,7 +34,12 @@ impl Pods {
     /// A pod of a StatefulSet that goes counts as available for as long as it is ready, and is among those of no
     /// revision. So are pods of a template before the last, which the next step takes.
     fn without_leaving(self, one_revision: bool) -> Self {
-        let staying = if one_revision { self.updated } else { self.updated.saturating_add(self.current) };
+        let staying = match self.current {
+            _ if one_revision => self.updated,
+            Some(current) => self.updated.saturating_add(current),
+            // Nobody can say which of them go.
+            None => return self,
+        };
         let leaving = self.total.saturating_sub(staying);
         Self { available: self.available.saturating_sub(leaving), under_way: leaving, ..self }
     }
@@ -53,7 +58,7 @@ mod tests {
     use super::*;
 
     fn pods([replicas, total, available, updated, current]: [u32; 5]) -> Pods {
-        Pods { replicas, total, available, updated, current, ..Pods::default() }
+        Pods { replicas, total, available, updated, current: Some(current), ..Pods::default() }
     }
 
     #[test]
@@ -67,6 +72,12 @@ mod tests {
             let seen = pods(counts).put_right(Kind::StatefulSet, one);
             assert_eq!((seen.available, seen.under_way), (available, under_way), "{why}");
         }
+        let unsaid = Pods { current: None, ..pods([4, 4, 4, 0, 0]) }.put_right(Kind::StatefulSet, false);
+        assert_eq!(
+            (unsaid.available, unsaid.under_way),
+            (4, 0),
+            "of a kind that does not count the old ones"
+        );
     }
 
     #[test]

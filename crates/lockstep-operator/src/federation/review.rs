@@ -10,7 +10,7 @@ use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::policy;
 use lockstep_federation::stamp::{Next, Stamped, Stored, stamp};
 use lockstep_federation::work::Work;
-use lockstep_federation::{LEASE, NEXT, OVERRIDDEN, work};
+use lockstep_federation::{NEXT, OVERRIDDEN, lease_of, work};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ pub(super) fn next(work: Work<'_>) -> Option<Next> {
 /// What is noted beside the manifest of a Work: what waits, and what override policies made of its strategy.
 fn notes(work: Work<'_>, kind: &Interpretation, stamped: &Stamped) -> [(&'static str, Option<String>); 2] {
     let next = stamped.next.as_ref().map(|next| json!(next).to_string());
-    let leased = !stamped.manifest["metadata"]["annotations"][LEASE].is_null();
+    let leased = lease_of(&stamped.manifest).is_some();
     let overridden = work.overridden(kind).filter(|_| leased).map(|set| json!(set).to_string());
     [(NEXT, next), (OVERRIDDEN, overridden)]
 }

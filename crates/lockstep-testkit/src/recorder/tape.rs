@@ -70,6 +70,8 @@ pub(super) struct Tape {
     broken: BTreeSet<Subject>,
     /// Groups that the controller takes down as a whole.
     torn_down: BTreeSet<u32>,
+    /// Instances of which the first pod went with their group: so do the others, whatever becomes of the group.
+    going_with_it: BTreeSet<Subject>,
     instances: record::Recorder,
     listing: Vec<k8s::Pod>,
     pub events: Vec<Event>,
@@ -94,6 +96,7 @@ impl Tape {
             taken_by_world: BTreeSet::new(),
             broken: BTreeSet::new(),
             torn_down: BTreeSet::new(),
+            going_with_it: BTreeSet::new(),
             instances: record::Recorder::default(),
             listing: Vec::new(),
             events: Vec::new(),
@@ -250,6 +253,9 @@ impl Tape {
             self.broken.insert(of.clone());
         }
         self.pods.insert(uid.clone(), Seen { name: name.clone(), of: of.clone(), pod: seen });
+        if was_gated.is_none() {
+            self.going_with_it.remove(&of);
+        }
         // What comes back as it was only says that not all of it went at once.
         if was_gated.is_none() && self.targets.get(&of.role) == Some(&place.revision) {
             self.torn_down.remove(&of.group);
@@ -318,10 +324,16 @@ impl Tape {
             (By::World, "unready")
         } else {
             let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
-            let torn_down = self.torn_down.contains(&of.group) && !self.stands_whole(of.group);
+            if self.torn_down.contains(&of.group) && !self.stands_whole(of.group) {
+                self.going_with_it.insert(of.clone());
+            }
+            let torn_down = self.going_with_it.contains(of);
             let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
             (By::Engine, why_deleted(spec, of, shown))
         };
+        if pods.is_empty() {
+            self.going_with_it.remove(of);
+        }
         let late = match cause.0 {
             By::Engine => self.age_of(Deed::Delete, name),
             By::World => self.age(),

@@ -66,14 +66,9 @@ pub struct InstallArgs {
     /// The kubeconfig that `--karmada --write-kubeconfig` wrote.
     #[arg(long, value_name = "FILE", requires = "karmada_host")]
     pub karmada_kubeconfig: Option<PathBuf>,
-    /// Where Karmada's API server reaches `lockstep federation`.
-    #[arg(
-        long,
-        value_name = "URL",
-        requires = "federated",
-        default_value = "https://lockstep-federation.lockstep-system.svc:443"
-    )]
-    pub webhook_url: String,
+    /// Where Karmada's API server reaches `lockstep federation`. Default: its Service, in the namespace of `-n`.
+    #[arg(long, value_name = "URL", requires = "federated")]
+    pub webhook_url: Option<String>,
     /// Further kinds to roll over several clusters, by where their fields stand.
     #[arg(long, value_name = "FILE", requires = "federated")]
     pub kinds: Option<PathBuf>,
@@ -90,7 +85,8 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let namespace = args.cluster.namespace.clone().unwrap_or_else(|| NAMESPACE.to_owned());
     if args.karmada {
         let kinds = kinds::read(args.kinds.as_deref())?;
-        return federate(args, Federation { namespace, url: args.webhook_url.clone(), kinds }, screen);
+        let url = webhook_url(args, &namespace);
+        return federate(args, Federation { namespace, url, kinds }, screen);
     }
     if let Some(kubeconfig) = args.karmada_kubeconfig.as_deref().filter(|_| args.karmada_host) {
         return host(args, namespace, kubeconfig, screen);
@@ -120,6 +116,11 @@ pub fn run(args: &InstallArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         )?;
         Ok(Exit::Fine)
     })
+}
+
+/// Where Karmada's API server reaches `lockstep federation`: both halves of the installation must mean the same place.
+fn webhook_url(args: &InstallArgs, namespace: &str) -> String {
+    args.webhook_url.clone().unwrap_or_else(|| format!("https://{FEDERATION}.{namespace}.svc:443"))
 }
 
 /// Installs what rollouts over several clusters need on Karmada's API server.
@@ -162,7 +163,7 @@ fn host(args: &InstallArgs, namespace: String, kubeconfig: &Path, screen: &mut S
         kinds: args.kinds.as_deref().map(read).transpose()?,
         image: args.image.clone(),
         replicas: args.replicas,
-        url: args.webhook_url.clone(),
+        url: webhook_url(args, &namespace),
         namespace,
     };
     let objects = host.objects();

@@ -1,8 +1,8 @@
 //! The way into Karmada's API server for `lockstep federation`: a kubeconfig with a token of its own account.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -73,7 +73,12 @@ fn kubeconfig(server: &str, authorities: &str, token: &str) -> Value {
 pub fn write_private(path: &Path, text: &str) -> Result<()> {
     let doing = || format!("cannot write {}", path.display());
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(doing)
+    let write = |mut file: File| {
+        // One that was there before may have been open to others.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())
+    };
+    file.and_then(write).with_context(doing)
 }
 
 #[cfg(test)]
