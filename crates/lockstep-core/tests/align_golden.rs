@@ -611,6 +611,24 @@ fn clusters_that_were_stopped_halfway_finish_one_after_the_other() {
     assert_eq!(in_force(&align(&w, &known, &ledger), "c2").1, Some(Int(1)));
 }
 
+/// Five groups are on their way when maxUnavailable becomes 1: each that finishes makes room for none.
+#[test]
+fn what_is_under_way_is_finished_within_what_the_whole_may_have() {
+    let mut w = wish(Kind::LockstepSet, &[10], 5, 0, 0);
+    w.template = hash(1);
+    let mut ledger = align(&w, &reports(&[("c1", seen(10, 10, 10, 10, 0, 0))]), &Ledger::default()).ledger;
+    w.strategy.max_unavailable = Some(Int(1));
+    let mut granted = None;
+    for _ in 0..3 {
+        let lease = ledger.members["c1"].latest().unwrap().id.0;
+        let under_way = Observation { under_way: 5, ..seen(10, 5, 5, 0, 1, lease) };
+        let next = align(&w, &reports(&[("c1", under_way)]), &ledger);
+        granted = in_force(&next, "c1").1;
+        ledger = next.ledger;
+    }
+    assert_eq!(granted, Some(Int(1)));
+}
+
 /// A cluster whose turn has not come does not begin, says why, and the whole is not complete without it.
 #[test]
 fn a_cluster_that_is_held_does_not_begin() {

@@ -268,3 +268,18 @@ fn a_pod_refilled_before_its_podgroup_was_placed_joins_it() {
     assert_eq!(desk.plan(), "+prefill-2 ^prefill-2", "the base has been placed meanwhile");
     assert_eq!(desk.gangs, ["prefill-2: own 3"], "two of three could not be placed");
 }
+
+/// A template with more workers comes, and an instance that may not have it yet is lost.
+#[test]
+fn an_old_instance_waits_for_no_more_pods_than_it_has() {
+    let of = |workers: u32| {
+        let mut spec = set(1, vec![with_workers(role("pd", 2, "A"), workers)]);
+        spec.gang.scheduler = GangScheduler::PodGroup;
+        spec
+    };
+    let mut desk = Desk::complete(&of(1));
+    let mut to = at(&of(3), "B");
+    to.paused = true;
+    desk.wish(&to).evict(0, "pd", 0).plan();
+    assert_eq!(desk.gangs, ["pd-0: own 2"]);
+}

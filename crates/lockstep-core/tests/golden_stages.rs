@@ -337,6 +337,20 @@ fn a_stage_that_ran_tells_nothing_of_the_base() {
     assert_eq!(gated(&mut desk), "worker-0-0 worker-0-1 leader-2-0 worker-2-0 worker-2-1");
 }
 
+/// The scheduler speaks of the leaders, which are a gang without the workers.
+#[test]
+fn a_place_for_the_first_stage_of_the_base_is_none_for_the_base() {
+    let mut desk = Desk::empty(&ganged(GangScheduler::PodGroup));
+    desk.plan();
+    desk.seen.groups[0].base_scheduled = true;
+    assert_eq!(desk.plan(), "");
+    assert_eq!(
+        gated(&mut desk),
+        "worker-0-0 worker-0-1 worker-1-0 worker-1-1 leader-2-0 worker-2-0 worker-2-1"
+    );
+    assert_eq!(desk.run(), "^0 ^1 | ^2 | ^2");
+}
+
 /// What a checker says of a worker of instance 0 that is let go after these events of its leader.
 fn judged(before: &[&str], lag: u64) -> Vec<Promise> {
     let spec = spec(1);
