@@ -302,9 +302,11 @@ fn wrong_input_names_field_and_value_and_what_is_accepted() {
             assert!(ran.err.contains(said), "{said:?} is not in\n{}", ran.err);
         }
     }
-    for (clusters, said) in
-        [("a", "must be a cluster and its replicas such as member1=4"), ("a=1,a=9", "is named twice")]
-    {
+    for (clusters, said) in [
+        ("a", "must be a cluster and its replicas such as member1=4"),
+        ("a=1,a=9", "is named twice"),
+        ("a=4000000000,b=6", "4000000006 pods in all; up to 100000 can be played"),
+    ] {
         let ran = lockstep(&["plan", "--to", "federation/web.yaml", "--clusters", clusters]);
         assert!(ran.code != 0 && ran.err.contains(said), "{}", ran.err);
     }

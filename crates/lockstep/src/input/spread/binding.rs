@@ -101,6 +101,9 @@ fn check(file: &str, document: &Document, value: &Value) -> Result<(), BadInput>
     reader.close(Some(()))
 }
 
+/// The largest workload that is played: far above any, far below any memory.
+const MOST_PODS: u64 = 100_000;
+
 /// Whether every cluster has all replicas: where it says so, or where that is what the numbers are.
 fn is_duplicated(split: &Binding, replicas: u32) -> bool {
     let scheduling = &split.object["spec"]["placement"]["replicaScheduling"]["replicaSchedulingType"];
@@ -116,6 +119,10 @@ fn adds_up(split: &Binding, of: &Workload) -> Option<Complaint> {
     let (replicas, path) = (of.replicas(), &of.kind.replicas);
     let clusters = lockstep_federation::binding::clusters(&split.object);
     let sum: u64 = clusters.iter().map(|it| u64::from(it.replicas)).sum();
+    if sum > MOST_PODS {
+        let message = format!("spec.clusters: {sum} pods in all; up to {MOST_PODS} can be played");
+        return Some(Complaint::of_file(&split.place, message));
+    }
     if sum == u64::from(replicas) || is_duplicated(split, replicas) {
         return None;
     }
