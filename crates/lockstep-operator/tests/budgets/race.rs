@@ -49,6 +49,9 @@ impl Tally {
         assert!(self.admitted.load(Ordering::Relaxed) > 0, "nobody was let through: {self:?}");
         assert!(self.refused.load(Ordering::Relaxed) > 0, "nobody was refused: {self:?}");
         assert!(trouble.kills || self.failed.load(Ordering::Relaxed) == 0, "{self:?}");
+        let counts = [&self.admitted, &self.refused, &self.gone].map(|count| count.load(Ordering::Relaxed));
+        let answered: u32 = counts.iter().sum();
+        assert!(self.late.load(Ordering::Relaxed) <= answered / 10, "too many were not answered: {self:?}");
     }
 
     /// What is wrong with it where everybody may be lied to and cut off.
