@@ -573,6 +573,43 @@ fn zero_is_really_zero_for_every_kind() {
     assert_eq!(closed(Kind::LockstepSet, 1), (Some(true), Some(Int(2)), Some(Int(0)), Some(Int(1))));
 }
 
+/// Half-way there and back again: the new pods of a StatefulSet are its lowest, which a partition would keep, and the
+/// highest would go on moving. Everything that is lost comes back new whatever the partition says.
+#[test]
+fn a_stateful_set_that_goes_back_is_held_as_a_whole() {
+    let mut w = wish(Kind::StatefulSet, &[3, 3], 1, 0, 0);
+    w.template = hash(1);
+    let old = seen(3, 3, 3, 3, 0, 0);
+    let first = align(&w, &reports(&[("c1", old.clone()), ("c2", old)]), &Ledger::default());
+    let lease = |c: &str| first.ledger.members[c].latest().unwrap().id.0;
+    let c1 = seen(3, 2, 1, 0, 1, lease("c1"));
+    for (creates_updated, partition) in [(false, 1), (true, 3)] {
+        let c2 = Observation { creates_updated, ..seen(3, 3, 2, 2, 1, lease("c2")) };
+        let answer = align(&w, &reports(&[("c1", c1.clone()), ("c2", c2)]), &first.ledger);
+        assert_eq!(answer.ledger.members["c2"].latest().unwrap().strategy.partition, Some(Int(partition)));
+    }
+}
+
+#[test]
+fn a_stateful_set_whose_cluster_knows_no_max_unavailable_is_told_of() {
+    let mut w = wish(Kind::StatefulSet, &[4], 2, 0, 0);
+    w.template = hash(1);
+    let ledger = align(&w, &reports(&[("c1", seen(4, 4, 4, 4, 0, 0))]), &Ledger::default()).ledger;
+    let lease = ledger.members["c1"].latest().unwrap().id.0;
+    let told = |max_unavailable| {
+        let mut c1 = seen(4, 3, 1, 0, 1, lease);
+        c1.strategy.max_unavailable = max_unavailable;
+        let reasons = align(&w, &reports(&[("c1", c1)]), &ledger).reasons;
+        reasons.into_iter().find(|it| it.code == Code::MaxUnavailableIgnored).map(|it| it.message)
+    };
+    assert_eq!(told(Some(Int(2))), None);
+    let said = told(None).unwrap();
+    assert!(
+        said.ends_with("(feature gate MaxUnavailableStatefulSet): it takes one pod at a time, not 2"),
+        "{said}"
+    );
+}
+
 /// A group is rolled behind a surge group: it counts as available, and no other may begin.
 #[test]
 fn what_surge_stands_in_for_gives_no_leave() {

@@ -98,6 +98,37 @@ fn a_template_that_never_works_holds_within_the_bounds() {
     }
 }
 
+/// The very first template is bad, in all clusters: losses give no leave, not even to the one that would mend them. It
+/// says what does, and that does.
+#[test]
+fn a_first_template_that_never_works_says_how_it_is_mended() {
+    for (kind, surge) in
+        [(Kind::CloneSet, 0), (Kind::StatefulSet, 0), (Kind::Deployment, 0), (Kind::Deployment, 1)]
+    {
+        let mended = to_new(wish(kind, &[4, 6], 2, surge, 0)).changes.remove(0).1;
+        let mut bad = to_new(mended.clone());
+        bad.start = Start::Nothing;
+        bad.faults.never_ready = vec![0];
+        bad.changes = vec![
+            (Millis(0), Wish { template: hash(0), ..mended.clone() }),
+            (Millis::minutes(10), mended.clone()),
+        ];
+        let (outcome, _) = play(&bad);
+        let said = outcome.reasons.iter().map(|it| it.message.as_str()).collect::<Vec<_>>().join("; ");
+        if surge > 0 {
+            assert_eq!(outcome.end, End::Complete, "{kind:?} {said}");
+            continue;
+        }
+        assert_eq!(outcome.end, End::Stuck, "{kind:?} {said}");
+        assert!(said.contains("by itself, set maxUnavailable to 10 or more"), "{kind:?} {said}");
+        let mut out = mended;
+        out.strategy.max_unavailable = Some(lockstep_core::number::IntOrPercent::Int(10));
+        bad.changes.push((Millis::minutes(60), out));
+        let (outcome, _) = play(&bad);
+        assert_eq!(outcome.end, End::Complete, "{kind:?} {:?}", outcome.reasons);
+    }
+}
+
 #[test]
 fn a_cluster_that_is_away_keeps_its_reserve_and_the_others_finish() {
     let mut cut = to_new(wish(Kind::CloneSet, &[4, 4, 4], 3, 0, 0));
@@ -136,10 +167,13 @@ fn with_everything_that_goes_wrong() {
             other.clusters.reverse();
             other.template = hash(2);
             scenario.changes.push((Millis::minutes(7), other.clone()));
-            // Back to the first template a StatefulSet's new pods are its lowest, and its partition holds the highest.
-            if kind != Kind::StatefulSet {
-                scenario.changes.push((Millis::minutes(15), Wish { template: hash(0), ..other }));
+            let mut back = Wish { template: hash(0), ..other };
+            // Alone in one cluster, too, a StatefulSet that goes back keeps nothing of what it comes from: its partition
+            // is of the lowest ordinals, and those never left.
+            if kind == Kind::StatefulSet {
+                back.strategy.partition = None;
             }
+            scenario.changes.push((Millis::minutes(15), back));
             for seed in 0..runs {
                 scenario.seed = seed;
                 let (outcome, events) = play(&scenario);

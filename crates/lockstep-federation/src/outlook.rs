@@ -18,10 +18,11 @@ pub struct Claim {
 }
 
 /// What is there only while it holds.
-const ODD: [(&str, Code); 3] = [
+const ODD: [(&str, Code); 4] = [
     ("PartitionExceeded", Code::PartitionExceeded),
     ("StrategyOverridden", Code::StrategyOverridden),
     ("ReplicasNotMetered", Code::ReplicasNotMetered),
+    ("MaxUnavailableIgnored", Code::MaxUnavailableIgnored),
 ];
 
 /// The conditions of a rollout that stands like this.

@@ -69,6 +69,8 @@ pub(super) struct Member {
     /// How many pods are to be new when the rollout ends.
     pub target: i64,
     pub complete: bool,
+    /// It was granted so many to take away at a time, and does not know the field that says so.
+    pub unheeded: Option<u32>,
 }
 
 impl Member {
@@ -128,6 +130,7 @@ impl Member {
             lease_replicas: entry.latest().map_or(0, |l| i64::from(l.replicas)),
             target: 0,
             complete: false,
+            unheeded: unheeded(wish.kind, entry),
         };
         member.count_override(report);
         member.count_bounds(wish.kind, entry);
@@ -230,6 +233,14 @@ impl Member {
             && self.total <= self.replicas
             && self.new <= self.target.max(self.updated)
     }
+}
+
+/// What a StatefulSet was granted and its API server threw away: without its feature gate there is no such field. One at
+/// a time is what it does anyway.
+fn unheeded(kind: Kind, entry: &Entry) -> Option<u32> {
+    let in_force = entry.latest().filter(|_| kind == Kind::StatefulSet && entry.is_acknowledged())?;
+    let dropped = entry.seen.as_ref().is_some_and(|seen| seen.strategy.max_unavailable.is_none());
+    Some(in_force.unavailable).filter(|granted| dropped && *granted > 1)
 }
 
 /// The pods that stand, or that a Deployment has already told its ReplicaSets to make.

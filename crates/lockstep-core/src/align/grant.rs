@@ -227,6 +227,7 @@ fn numbers(m: &Member, updated: i64, unavailable: i64, surge: i64) -> Numbers {
         updated: narrow(updated.min(m.lease_replicas)),
         unavailable: narrow(unavailable),
         surge: narrow(surge),
+        creates_new: m.creates_new,
     }
 }
 

@@ -165,7 +165,13 @@ fn give_back(m: &Member) -> Grant {
     let replicas = u32::try_from(m.want.max(0)).unwrap_or(u32::MAX);
     let updated = u32::try_from(m.target.max(0)).unwrap_or(u32::MAX);
     let replicas = if m.retained { u32::try_from(m.replicas.max(0)).unwrap_or(u32::MAX) } else { replicas };
-    let numbers = zero::Numbers { replicas, updated: updated.min(replicas), unavailable: 0, surge: 0 };
+    let numbers = zero::Numbers {
+        replicas,
+        updated: updated.min(replicas),
+        unavailable: 0,
+        surge: 0,
+        creates_new: m.creates_new,
+    };
     Grant { stance: Stance::Free, numbers, wanted_template: true }
 }
 

@@ -191,7 +191,8 @@ pub struct Observation {
     /// for a workload that has never carried one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<LeaseId>,
-    /// The strategy in force there. Only read when a workload that carries no lease yet is taken over.
+    /// The strategy in force there. Read when a workload that carries no lease yet is taken over, and to see whether
+    /// the cluster took what a lease says.
     #[serde(default)]
     pub strategy: RollingStrategy,
     /// Whether every ReplicaSet is settled (its own generation observed, as many pods as its spec says) and

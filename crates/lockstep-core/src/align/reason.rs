@@ -31,6 +31,8 @@ pub enum Code {
     Leaving,
     /// An override policy sets the strategy in this cluster.
     StrategyOverridden,
+    /// The cluster does not know the field that says how many pods it may take away at a time.
+    MaxUnavailableIgnored,
     /// We may not look into the cluster.
     MayNotLook,
     /// The member decides its own replicas.

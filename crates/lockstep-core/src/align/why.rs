@@ -46,18 +46,28 @@ fn overall(wish: &Wish, totals: Totals, members: &[Member], exceeded: i64) -> Ve
         let message = "the template is paused; clear its paused field to go on".to_owned();
         reasons.push(Reason::overall(Code::Paused, message));
     }
-    let lost: i64 = members.iter().filter(|m| m.heard).map(lost_by).sum();
-    if lost > 0 {
-        reasons.push(Reason::overall(
-            Code::PodsLost,
-            format!(
-                "{lost} pods beyond what was granted are not available{}; nothing of maxUnavailable {} is given out for them",
-                names(members.iter().filter(|m| m.heard && lost_by(m) > 0)),
-                totals.max_unavailable
-            ),
-        ));
-    }
+    reasons.extend(about_losses(totals, members));
     reasons
+}
+
+fn about_losses(totals: Totals, members: &[Member]) -> Option<Reason> {
+    let heard = || members.iter().filter(|m| m.heard);
+    let lost: i64 = heard().map(lost_by).sum();
+    if lost <= 0 {
+        return None;
+    }
+    let away: i64 = heard().map(|m| (m.replicas - m.available).max(0)).sum();
+    // With all of it used up, not even the template that would mend them gets in.
+    let full = away >= i64::from(totals.max_unavailable) && totals.max_surge == 0;
+    let way_out =
+        format!("; to replace what cannot come back by itself, set maxUnavailable to {away} or more");
+    let message = format!(
+        "{lost} pods beyond what was granted are not available{}; nothing of maxUnavailable {} is given out for them{}",
+        names(heard().filter(|m| lost_by(m) > 0)),
+        totals.max_unavailable,
+        if full { way_out.as_str() } else { "" }
+    );
+    Some(Reason::overall(Code::PodsLost, message))
 }
 
 /// Pods that should be available and are not, beyond what was granted. New ones that are still to come are none of them,
@@ -107,6 +117,13 @@ fn about_meddling(m: &Member, report: &Report) -> Vec<Reason> {
     if report.overridden.is_some() {
         let message = "an override policy sets its strategy; that value counts as granted and is not changed";
         reasons.push(Reason::about(Code::StrategyOverridden, &m.cluster, message.to_owned()));
+    }
+    if let Some(granted) = m.unheeded {
+        let message = format!(
+            "its API server does not know maxUnavailable of a StatefulSet (feature gate \
+             MaxUnavailableStatefulSet): it takes one pod at a time, not {granted}"
+        );
+        reasons.push(Reason::about(Code::MaxUnavailableIgnored, &m.cluster, message));
     }
     if report.replicas_retained {
         let message = "it decides its own replicas; they cannot be kept within maxUnavailable and maxSurge";

@@ -13,6 +13,8 @@ pub(super) struct Numbers {
     pub updated: u32,
     pub unavailable: u32,
     pub surge: u32,
+    /// Whatever is created there is new anyway, whatever the partition says.
+    pub creates_new: bool,
 }
 
 /// The values to stamp for a lease.
@@ -23,7 +25,7 @@ pub(super) fn written(wish: &Wish, stance: Stance, n: Numbers, partitioned: bool
     match wish.kind {
         Kind::Deployment => deployment(stance, n),
         Kind::CloneSet => clone_set(stance, n),
-        Kind::StatefulSet => stateful_set(n),
+        Kind::StatefulSet => stateful_set(stance, n),
         Kind::LeaderWorkerSet => leader_worker_set(n),
         Kind::LockstepSet => lockstep_set(stance, n),
     }
@@ -37,7 +39,11 @@ fn free(wish: &Wish, n: Numbers, partitioned: bool) -> RollingStrategy {
     let (unavailable, surge) = kind.defaults();
     RollingStrategy {
         paused: kind.has_pause().then(|| said.paused.unwrap_or(false)),
-        partition: if partitioned { Some(kept(n)) } else { said.partition },
+        partition: match kind {
+            Kind::StatefulSet if partitioned => Some(kept_by_ordinal(Stance::Free, n)),
+            _ if partitioned => Some(kept(n)),
+            _ => said.partition,
+        },
         max_unavailable: said.max_unavailable.or(Some(unavailable)),
         max_surge: said.max_surge.or_else(|| kind.has_surge().then_some(surge)),
     }
@@ -83,13 +89,19 @@ fn clone_set(stance: Stance, n: Numbers) -> RollingStrategy {
 
 /// A StatefulSet has neither pause nor surge, and refuses maxUnavailable 0: what is closed is closed by its
 /// partition alone.
-fn stateful_set(n: Numbers) -> RollingStrategy {
+fn stateful_set(stance: Stance, n: Numbers) -> RollingStrategy {
     RollingStrategy {
         paused: None,
-        partition: Some(kept(n)),
+        partition: Some(kept_by_ordinal(stance, n)),
         max_unavailable: Some(Int(n.unavailable.max(1))),
         max_surge: None,
     }
+}
+
+/// A partition keeps the lowest ordinals. Back at the template before, those are the new ones, and only a partition of
+/// all keeps the others as they are. A pod that is lost comes back new there all the same.
+fn kept_by_ordinal(stance: Stance, n: Numbers) -> IntOrPercent {
+    if n.creates_new && stance != Stance::Open { Int(n.replicas) } else { kept(n) }
 }
 
 /// As a StatefulSet, with surge.

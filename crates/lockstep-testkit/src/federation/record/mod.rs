@@ -7,6 +7,7 @@ mod tape;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject};
@@ -115,10 +116,18 @@ impl Desk {
         let follow_one = |(member, client): (usize, kube::Client)| {
             let (tape, changed) = (&tape, &changed);
             let pods: Api<k8s::Pod> = Api::namespaced(client.clone(), namespace);
+            let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), namespace);
             let workloads: Api<DynamicObject> = Api::namespaced_with(client, namespace, kind);
             let pods = follow(pods, move |event| {
                 match event {
                     Ok(event) => lock(tape).take_pod(member, event),
+                    Err(error) => lock(tape).interruptions.push((member, error.to_string())),
+                }
+                changed.send_replace(());
+            });
+            let sets = follow(sets, move |event| {
+                match event {
+                    Ok(event) => lock(tape).take_replica_set(member, event),
                     Err(error) => lock(tape).interruptions.push((member, error.to_string())),
                 }
                 changed.send_replace(());
@@ -130,7 +139,7 @@ impl Desk {
                 }
                 changed.send_replace(());
             });
-            futures::future::join(pods, workloads)
+            futures::future::join3(pods, sets, workloads)
         };
         let watches = futures::future::join_all(clients.into_iter().enumerate().map(follow_one));
         tokio::select! {
@@ -165,7 +174,7 @@ impl Recorder {
 
     /// Waits until everything is watched.
     async fn begun(mut self) -> Result<Self, ClusterError> {
-        let (all, tape) = (2 * self.names.len(), Arc::clone(&self.tape));
+        let (all, tape) = (3 * self.names.len(), Arc::clone(&self.tape));
         let begun = self.news.wait_for(|()| lock(&tape).watching >= all).await.map(drop);
         begun.map_err(ClusterError::access(WHAT))?;
         Ok(self)
@@ -249,7 +258,8 @@ impl Recorder {
         let named = |(member, reason): &(usize, String)| format!("{}: {reason}", self.names[*member]);
         let breaches = promise::judge(&self.names, &tape.events, self.skew);
         let interruptions = tape.interruptions.iter().map(named).collect();
-        Verdict { members: self.names.clone(), events: tape.events.clone(), breaches, interruptions }
+        let (members, events, skew) = (self.names.clone(), tape.events.clone(), self.skew);
+        Verdict { members, events, breaches, interruptions, skew }
     }
 }
 
@@ -264,6 +274,7 @@ pub struct Verdict {
     pub breaches: Vec<Breach>,
     /// Why a watch was interrupted: what happened meanwhile is known only by its result.
     pub interruptions: Vec<String>,
+    skew: Duration,
 }
 
 impl Verdict {
@@ -271,6 +282,13 @@ impl Verdict {
     pub fn worst(&self, rule: Rule) -> Option<&Breach> {
         let broken = self.breaches.iter().filter(|breach| breach.rule == rule);
         broken.max_by_key(|breach| breach.count.abs_diff(breach.bound))
+    }
+
+    /// What would be broken for somebody who sees pods and not what their ReplicaSets were told.
+    pub fn by_pods_alone(&self) -> Vec<Breach> {
+        let seen = |event: &&Event| !matches!(event.what, What::ReplicaSet { .. });
+        let seen: Vec<Event> = self.events.iter().filter(seen).cloned().collect();
+        promise::judge(&self.members, &seen, self.skew)
     }
 
     /// When the test took a step.

@@ -106,7 +106,7 @@ struct Instant {
 /// Judges what happened from the first wish on. Losses that others caused are excused until their member is whole. What
 /// two members did no further apart than `skew` has no order.
 pub(super) fn judge(names: &[String], events: &[Event], skew: Duration) -> Vec<Breach> {
-    let instants = instants(names.len(), events, skew);
+    let instants = instants(names.len(), &in_order(names.len(), events), skew);
     let mut breaches: Vec<Breach> = Vec::new();
     for rule in [Rule::Available, Rule::Standing, Rule::Old] {
         let mut open: Option<Breach> = None;
@@ -137,6 +137,23 @@ pub(super) fn judge(names: &[String], events: &[Event], skew: Duration) -> Vec<B
     breaches
 }
 
+/// Events in the order of their members' own numbers: what comes by several watches of one member may overtake, and
+/// what has a lower number was there when a higher one was seen.
+fn in_order(members: usize, events: &[Event]) -> Vec<Event> {
+    let mut events = events.to_vec();
+    for member in 0..members {
+        let its = |event: &&mut Event| event.version > 0 && event.what.member() == Some(member);
+        let mut numbered: Vec<&mut Event> = events.iter_mut().filter(its).collect();
+        numbered.sort_by_key(|event| event.version);
+        numbered.into_iter().rev().fold(Duration::MAX, |later, event| {
+            event.at = event.at.min(later);
+            event.at
+        });
+    }
+    events.sort_by_key(|event| (event.at, event.version));
+    events
+}
+
 impl Rule {
     fn is_worse(self, count: u32, than: u32) -> bool {
         match self {
@@ -151,7 +168,9 @@ impl Rule {
         let Instant { members, promise, .. } = &instants[i];
         let count = |(counts, excused): &(Counts, u32)| match self {
             Self::Available => counts.available + excused,
-            Self::Standing => counts.standing,
+            // A Deployment counts what its ReplicaSets are told, wherever it stands: one that was told to shrink may
+            // delete a moment after another has created.
+            Self::Standing => counts.standing - counts.condemned,
             Self::Old => counts.old() + excused,
         };
         let bound = match self {
@@ -256,10 +275,11 @@ mod tests {
         created: u64,
         ready: Option<u64>,
         going: Option<(u64, bool)>,
+        owner: Option<&'static str>,
     }
 
     fn stands(member: usize, created: u64, ready: u64) -> Story {
-        Story { member, image: "old", created, ready: Some(ready), going: None }
+        Story { member, image: "old", created, ready: Some(ready), going: None, owner: None }
     }
 
     impl Story {
@@ -271,6 +291,10 @@ mod tests {
             Self { going: Some((at, true)), ..self }
         }
 
+        fn owned(self, owner: &'static str) -> Self {
+            Self { owner: Some(owner), ..self }
+        }
+
         fn of(self, image: &'static str) -> Self {
             Self { image, ..self }
         }
@@ -279,6 +303,7 @@ mod tests {
             let pod = Pod {
                 name: format!("pod-{uid}"),
                 group: None,
+                owner: self.owner.map(str::to_owned),
                 image: self.image.to_owned(),
                 ready: None,
                 terminating: false,
@@ -293,7 +318,7 @@ mod tests {
             let states = [Some((self.created, pod)), ready, going].into_iter().flatten();
             let event = |(millis, pod)| {
                 let what = What::Pod { member: self.member, uid: uid.to_string(), pod: Some(pod) };
-                Event { at: at(millis), what }
+                Event { at: at(millis), version: millis, what }
             };
             states.map(event).collect()
         }
@@ -301,11 +326,17 @@ mod tests {
 
     fn sized(member: usize) -> Event {
         let workload = Some(Workload { replicas: 2, ..Workload::default() });
-        Event { at: Duration::ZERO, what: What::Workload { member, workload } }
+        Event { at: Duration::ZERO, version: 0, what: What::Workload { member, workload } }
+    }
+
+    /// The ReplicaSet `a` of the first member was told so, by its number, and it was seen some time after that.
+    fn told(version: u64, seen_after: u64, replicas: u32) -> Event {
+        let what = What::ReplicaSet { member: 0, uid: "a".to_owned(), replicas: Some(replicas) };
+        Event { at: Duration::from_millis(version + seen_after), version, what }
     }
 
     fn wish(millis: u64, promise: Promise) -> Event {
-        Event { at: Duration::from_millis(millis), what: What::Wish(promise) }
+        Event { at: Duration::from_millis(millis), version: 0, what: What::Wish(promise) }
     }
 
     /// Two members of two pods each, one of which may be unavailable and one of which may be too much.
@@ -315,7 +346,12 @@ mod tests {
     }
 
     fn broken(promise: Promise, stories: Vec<Story>) -> Vec<(Rule, u64, u64, u32)> {
+        broken_with(promise, stories, vec![])
+    }
+
+    fn broken_with(promise: Promise, stories: Vec<Story>, told: Vec<Event>) -> Vec<(Rule, u64, u64, u32)> {
         let mut events = vec![sized(0), sized(1), wish(500, promise)];
+        events.extend(told);
         events.extend(stories.iter().enumerate().flat_map(|(uid, story)| story.events(uid)));
         events.sort_by_key(|event| event.at);
         let millis = |at: Duration| u64::try_from(at.as_millis()).expect("a short test");
@@ -362,6 +398,29 @@ mod tests {
         let [a, b, c, d] = four();
         let gone = vec![a.goes(1100), b, c, d, more(), stands(1, 1200, 1300)];
         assert_eq!(broken(promise(), gone), []);
+    }
+
+    #[test]
+    fn what_a_replica_set_was_told_to_delete_counts_no_more() {
+        let story = |surge: u64| {
+            let [a, b, c, d] = four();
+            let new = (0..surge).map(|_| stands(0, 1000, 1500).of("new"));
+            [a.owned("a").goes(1040), b.owned("a"), c, d].into_iter().chain(new).collect()
+        };
+        let all_along = || told(5, 0, 2);
+        let found = broken_with(promise(), story(2), vec![all_along()]);
+        assert_eq!(found, [(Rule::Standing, 1000, 1040, 6)], "nobody told it");
+        assert_eq!(broken_with(promise(), story(2), vec![all_along(), told(990, 0, 1)]), []);
+        let overtaken = vec![all_along(), told(990, 30, 1)];
+        assert_eq!(
+            broken_with(promise(), story(2), overtaken),
+            [],
+            "it was told before, and seen afterwards"
+        );
+        let later = broken_with(promise(), story(2), vec![all_along(), told(1010, 0, 1)]);
+        assert_eq!(later, [(Rule::Standing, 1000, 1010, 6)]);
+        let three = broken_with(promise(), story(3), vec![all_along(), told(990, 0, 1)]);
+        assert_eq!(three.first().map(|(rule, from, _, _)| (*rule, *from)), Some((Rule::Standing, 1000)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as k8s;
 use kube::api::DynamicObject;
 use serde_json::Value;
@@ -19,6 +20,8 @@ pub struct Pod {
     pub name: String,
     /// The group it belongs to, where groups are counted; alone where there is none.
     pub group: Option<String>,
+    /// The UID of whoever controls it.
+    pub owner: Option<String>,
     /// The image of its first container: the template it was made from.
     pub image: String,
     /// Since when it is ready, by the recorder's clock.
@@ -37,10 +40,13 @@ impl Pod {
         let over = matches!(phase, Some("Failed" | "Succeeded"));
         let ready = is_ready(pod) && !over;
         let labels = pod.metadata.labels.as_ref();
+        let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
+        let owner = owners.iter().find(|owner| owner.controller == Some(true));
         let group = labels.and_then(|labels| GROUPS.iter().find_map(|label| labels.get(*label)));
         Self {
             name: pod.metadata.name.clone().unwrap_or_default(),
             group: group.cloned(),
+            owner: owner.map(|owner| owner.uid.clone()),
             image: container.and_then(|it| it.image.clone()).unwrap_or_default(),
             ready: ready.then(|| before.and_then(|before| before.ready).unwrap_or(now)),
             // One that has failed or completed counts no more than one that goes.
@@ -106,6 +112,12 @@ fn group_size(spec: &Value) -> u32 {
     }
 }
 
+/// How many pods a ReplicaSet was told to have.
+pub(super) fn told(set: &ReplicaSet) -> u32 {
+    let replicas = set.spec.replicas.unwrap_or(1);
+    u32::try_from(replicas).unwrap_or(0)
+}
+
 /// A number, or one where nothing is said.
 fn number(value: &Value) -> u32 {
     value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
@@ -126,6 +138,8 @@ pub struct Counts {
     pub mixed: u32,
     /// Pods that go.
     pub going: u32,
+    /// Pods that stand though their ReplicaSet was told to have fewer.
+    pub condemned: u32,
 }
 
 impl Counts {
@@ -146,6 +160,7 @@ impl std::ops::Add for Counts {
             new: self.new + other.new,
             mixed: self.mixed + other.mixed,
             going: self.going + other.going,
+            condemned: self.condemned + other.condemned,
         }
     }
 }
@@ -158,8 +173,12 @@ impl std::iter::Sum for Counts {
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { wanted, standing, available, new, going, mixed: _ } = self;
+        let Self { wanted, standing, available, new, going, condemned, mixed: _ } = self;
         let old = self.old();
-        write!(f, "{available} of {wanted} available, {standing} stand ({old} old, {new} new), {going} go")
+        write!(f, "{available} of {wanted} available, {standing} stand ({old} old, {new} new), {going} go")?;
+        if *condemned > 0 {
+            write!(f, ", {condemned} more are to go")?;
+        }
+        Ok(())
     }
 }

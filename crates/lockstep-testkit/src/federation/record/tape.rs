@@ -3,19 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1 as k8s;
+use kube::ResourceExt;
 use kube::api::DynamicObject;
 use kube::runtime::watcher::Event as Watched;
 use tokio::time::Instant;
 
 use super::promise::Promise;
-use super::seen::{Counts, Pod, Workload};
+use super::seen::{Counts, Pod, Workload, told};
 
 /// Something that was seen, and when, by the recorder's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// When.
     pub at: Duration,
+    /// The version its member gave it: what has a lower one in the same member was before. 0 where nobody knows.
+    pub version: u64,
     /// What.
     pub what: What,
 }
@@ -39,6 +43,15 @@ pub enum What {
         /// What it is now.
         workload: Option<Workload>,
     },
+    /// A ReplicaSet of a member was told something else.
+    ReplicaSet {
+        /// The number of the member.
+        member: usize,
+        /// The ReplicaSet's UID.
+        uid: String,
+        /// How many pods it is to have; without a number, it is gone.
+        replicas: Option<u32>,
+    },
     /// The wish has changed: this is promised from now on.
     Wish(Promise),
     /// The test did something.
@@ -52,6 +65,8 @@ pub struct Scene {
     pub pods: BTreeMap<String, Pod>,
     /// Its workload.
     pub workload: Option<Workload>,
+    /// How many pods its ReplicaSets are to have, by UID.
+    pub replica_sets: BTreeMap<String, u32>,
 }
 
 /// The pods of one group.
@@ -68,7 +83,7 @@ impl Scene {
     pub fn count(&self, image: &str, now: Duration, min_ready: Duration) -> Counts {
         let wanted = self.workload.as_ref().map_or(0, |workload| workload.replicas);
         let size = self.workload.as_ref().map_or(1, |workload| workload.group_size.max(1));
-        let mut counts = Counts { wanted, ..Counts::default() };
+        let mut counts = Counts { wanted, condemned: self.condemned(), ..Counts::default() };
         let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
         for (uid, pod) in &self.pods {
             let alone = pod.group.is_none();
@@ -89,11 +104,24 @@ impl Scene {
         counts
     }
 
+    /// Pods that stand though their ReplicaSet was told to have fewer: it deletes them as soon as it gets to it.
+    fn condemned(&self) -> u32 {
+        let of = |uid: &str| {
+            let its = |pod: &&Pod| !pod.terminating && pod.owner.as_deref() == Some(uid);
+            u32::try_from(self.pods.values().filter(its).count()).unwrap_or(u32::MAX)
+        };
+        self.replica_sets.iter().map(|(uid, replicas)| of(uid).saturating_sub(*replicas)).sum()
+    }
+
     pub(super) fn take(&mut self, what: &What) {
         match what {
             What::Pod { uid, pod: Some(pod), .. } => drop(self.pods.insert(uid.clone(), pod.clone())),
             What::Pod { uid, pod: None, .. } => drop(self.pods.remove(uid)),
             What::Workload { workload, .. } => self.workload.clone_from(workload),
+            What::ReplicaSet { uid, replicas: Some(replicas), .. } => {
+                self.replica_sets.insert(uid.clone(), *replicas);
+            }
+            What::ReplicaSet { uid, replicas: None, .. } => drop(self.replica_sets.remove(uid)),
             What::Wish(_) | What::Deed(_) => {}
         }
     }
@@ -103,7 +131,9 @@ impl What {
     /// The number of the member it happened in.
     pub fn member(&self) -> Option<usize> {
         match self {
-            Self::Pod { member, .. } | Self::Workload { member, .. } => Some(*member),
+            Self::Pod { member, .. } | Self::Workload { member, .. } | Self::ReplicaSet { member, .. } => {
+                Some(*member)
+            }
             Self::Wish(_) | Self::Deed(_) => None,
         }
     }
@@ -147,22 +177,29 @@ impl Tape {
         })
     }
 
+    /// Writes down what nobody gave a version.
     pub fn write(&mut self, what: What) {
+        self.write_at(0, what);
+    }
+
+    fn write_at(&mut self, version: u64, what: What) {
         if let Some(member) = what.member() {
             self.scenes[member].take(&what);
         }
-        self.events.push(Event { at: self.now(), what });
+        self.events.push(Event { at: self.now(), version, what });
     }
 
     pub fn take_pod(&mut self, member: usize, event: Watched<k8s::Pod>) {
         match event {
             Watched::Init => self.listing[member] = self.scenes[member].pods.keys().cloned().collect(),
             Watched::InitApply(pod) | Watched::Apply(pod) => self.see_pod(member, &pod),
-            Watched::Delete(pod) => self.lose_pod(member, pod.metadata.uid.unwrap_or_default()),
+            Watched::Delete(pod) => {
+                self.lose_pod(member, version(&pod), pod.metadata.uid.unwrap_or_default());
+            }
             Watched::InitDone => {
                 // What a list lacks went while nobody looked.
                 for uid in std::mem::take(&mut self.listing[member]) {
-                    self.lose_pod(member, uid);
+                    self.lose_pod(member, 0, uid);
                 }
                 self.watching += 1;
             }
@@ -175,25 +212,46 @@ impl Tape {
         let before = self.scenes[member].pods.get(&uid);
         let seen = Pod::new(pod, before, self.now());
         if before != Some(&seen) {
-            self.write(What::Pod { member, uid, pod: Some(seen) });
+            self.write_at(version(pod), What::Pod { member, uid, pod: Some(seen) });
         }
     }
 
-    fn lose_pod(&mut self, member: usize, uid: String) {
+    fn lose_pod(&mut self, member: usize, version: u64, uid: String) {
         if self.scenes[member].pods.contains_key(&uid) {
-            self.write(What::Pod { member, uid, pod: None });
+            self.write_at(version, What::Pod { member, uid, pod: None });
+        }
+    }
+
+    pub fn take_replica_set(&mut self, member: usize, event: Watched<ReplicaSet>) {
+        let (set, gone) = match event {
+            Watched::Init => return,
+            Watched::InitDone => return self.watching += 1,
+            Watched::InitApply(set) | Watched::Apply(set) => (set, false),
+            Watched::Delete(set) => (set, true),
+        };
+        let uid = set.metadata.uid.clone().unwrap_or_default();
+        let replicas = (!gone).then(|| told(&set));
+        if self.scenes[member].replica_sets.get(&uid) != replicas.as_ref() {
+            self.write_at(version(&set), What::ReplicaSet { member, uid, replicas });
         }
     }
 
     pub fn take_workload(&mut self, member: usize, event: Watched<DynamicObject>) {
-        let workload = match event {
+        let (version, workload) = match event {
             Watched::Init => return,
             Watched::InitDone => return self.watching += 1,
-            Watched::InitApply(object) | Watched::Apply(object) => Some(Workload::new(&object)),
-            Watched::Delete(_) => None,
+            Watched::InitApply(object) | Watched::Apply(object) => {
+                (version(&object), Some(Workload::new(&object)))
+            }
+            Watched::Delete(object) => (version(&object), None),
         };
         if self.scenes[member].workload != workload {
-            self.write(What::Workload { member, workload });
+            self.write_at(version, What::Workload { member, workload });
         }
     }
+}
+
+/// What its API server numbered the change with.
+fn version(object: &impl kube::Resource) -> u64 {
+    object.resource_version().and_then(|version| version.parse().ok()).unwrap_or(0)
 }
