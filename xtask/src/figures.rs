@@ -65,6 +65,8 @@ enum Only {
     Memory,
     /// What the answers to removals cost, with 500 budgets over 10,000 pods.
     Budgets,
+    /// What `lockstep federation` holds in memory with 1,000 workloads over ten clusters.
+    Federation,
 }
 
 impl From<Only> for Part {
@@ -74,6 +76,7 @@ impl From<Only> for Part {
             Only::Reaction => Self::Reaction,
             Only::Memory => Self::Memory,
             Only::Budgets => Self::Budgets,
+            Only::Federation => Self::Federation,
         }
     }
 }

@@ -25,7 +25,6 @@ fn cases(world: &World, kind: Kind) -> impl Iterator<Item = &'static Case<'stati
 #[ignore = "builds Karmada and Kruise from Go modules, some minutes: see docs/federation.md"]
 async fn deployments_keep_their_own_numbers() {
     let Some(world) = World::start(|builder| builder).await else { return };
-    nobody_asked::works_are_as_karmada_made_them(&world).await;
     for case in cases(&world, Kind::Deployment) {
         let played = if case.steps.iter().any(sets_a_strategy) {
             tokio::join!(play(case, world.federation()), world.until_a_rollout_says("StrategyOverridden")).0
@@ -39,6 +38,7 @@ async fn deployments_keep_their_own_numbers() {
     policies::one_after_the_other(world.federation()).await;
     policies::nothing_begins_while_one_is_short_of_pods(world.federation()).await;
     killed_anywhere_it_goes_on(&world).await;
+    nobody_asked::works_are_as_karmada_made_them(&world).await;
 }
 
 /// Whether an override policy says how a member rolls.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use lockstep_api::federation::definition;
 use lockstep_federation::interpret::Kinds;
@@ -25,6 +25,8 @@ use lockstep_testkit::federation::case::Case;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
+
+const CONFIGURATION: &str = "lockstep-federation";
 
 /// Karmada, its members, and one replica of Lockstep.
 pub struct World {
@@ -62,7 +64,7 @@ impl World {
             &client,
             &json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": "lockstep-federation"}, "webhooks": [webhook(&config, &Kinds::default())],
+                "metadata": {"name": CONFIGURATION}, "webhooks": [webhook(&config, &Kinds::default())],
             }),
         )
         .await;
@@ -74,6 +76,15 @@ impl World {
             tasks: Mutex::new(tasks),
             _trigger: trigger,
         })
+    }
+
+    /// From now on Karmada's API server asks nobody of ours.
+    pub async fn take_the_webhook_away(&self) {
+        let kind = resource(&json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        }));
+        let api: Api<DynamicObject> = Api::all_with(self.federation.client(), &kind);
+        api.delete(CONFIGURATION, &DeleteParams::default()).await.expect("deleted");
     }
 
     /// Starts an operator in every member.

@@ -107,7 +107,7 @@ fn out_of_order(verdict: &Verdict) -> Vec<String> {
             What::Workload { member, workload: Some(workload) } => {
                 sizes.insert(*member, workload.replicas);
             }
-            What::Workload { .. } | What::Deed(_) => {}
+            What::Workload { .. } | What::ReplicaSet { .. } | What::Deed(_) => {}
         }
     }
     found

@@ -2,6 +2,7 @@
 //! holds in memory, each beside the floor of the same run.
 
 mod budgets;
+mod federation;
 mod memory;
 mod peers;
 mod raw;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use self::budgets::Budgets;
+pub use self::federation::Federation;
 pub use self::memory::Memory;
 pub use self::peers::{Kind, Roll, Share, SideBySide, Size};
 pub use self::reaction::Spread;
@@ -61,13 +63,15 @@ pub enum Part {
     Memory,
     /// What the answers to removals cost.
     Budgets,
+    /// What a thousand workloads over ten clusters take.
+    Federation,
     /// The same roll by LeaderWorkerSet and DisaggregatedSet.
     Peers,
 }
 
 impl Part {
     /// All that need nobody but the operator.
-    pub const OWN: [Self; 4] = [Self::Rounds, Self::Reaction, Self::Memory, Self::Budgets];
+    pub const OWN: [Self; 5] = [Self::Rounds, Self::Reaction, Self::Memory, Self::Budgets, Self::Federation];
 }
 
 /// All figures of one run.
@@ -88,6 +92,9 @@ pub struct Figures {
     /// What the answers to removals cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budgets: Option<Budgets>,
+    /// What a thousand workloads over ten clusters take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub federation: Option<Federation>,
     /// The same roll by others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side_by_side: Option<SideBySide>,
@@ -154,6 +161,10 @@ pub async fn measure(settings: &Settings) -> Result<Figures, ClusterError> {
             Part::Budgets => {
                 say("500 budgets over 10,000 pods");
                 figures.budgets = Some(budgets::measure(&settings.program).await?);
+            }
+            Part::Federation => {
+                say("1,000 workloads over ten clusters");
+                figures.federation = Some(federation::measure(&settings.program).await?);
             }
             Part::Peers => {
                 figures.side_by_side = Some(peers::measure(&settings.program, settings.peers).await?);

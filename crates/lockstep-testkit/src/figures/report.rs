@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Budgets, Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
+use super::{Budgets, Federation, Figures, Memory, Reaction, Roll, Round, SideBySide, Spread, Writes};
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -14,6 +14,7 @@ impl fmt::Display for Figures {
         self.reaction.iter().try_for_each(|reaction| reaction.lines(f))?;
         self.memory.iter().try_for_each(|memory| memory.lines(f))?;
         self.budgets.iter().try_for_each(|budgets| budgets.lines(f))?;
+        self.federation.iter().try_for_each(|federation| federation.lines(f))?;
         self.side_by_side.iter().try_for_each(|all| all.lines(f))
     }
 }
@@ -46,7 +47,6 @@ impl Reaction {
 
 impl Memory {
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |kib: u64| kib as f64 / 1024.0;
         let title = "MiB RESIDENT";
         writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>12}", "IDLE", "1,000", "5,000", "PER 1,000")?;
         let (idle, few, many) = (mib(self.idle), mib(self.few), mib(self.many));
@@ -74,10 +74,23 @@ impl Budgets {
         let (answers, swaps) = (self.answers_per_second, self.swaps_per_second);
         writeln!(f, "\n{:<34}{:>11}{:>11}", "PER SECOND, 64 AT A TIME", "ANSWERS", "BARE")?;
         writeln!(f, "{:<34}{answers:>11.0}{swaps:>11.0}", "500 budgets")?;
-        let mib = |kib: u64| kib as f64 / 1024.0;
         writeln!(f, "\n{:<34}{:>11}{:>11}", "MiB RESIDENT", "IDLE", "FULL")?;
         writeln!(f, "{:<34}{:>11.1}{:>11.1}", "10,000 pods, 500 budgets", mib(self.idle), mib(self.full))
     }
+}
+
+impl Federation {
+    fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = "MiB RESIDENT, TEN CLUSTERS";
+        writeln!(f, "\n{title:<34}{:>11}{:>11}{:>11}{:>12}", "1", "1,000", "RESTARTED", "AWAKE AFTER")?;
+        let (idle, full, restarted) = (mib(self.idle), mib(self.full), mib(self.restarted));
+        write!(f, "{:<34}{idle:>11.1}{full:>11.1}{restarted:>11.1}", "workloads, lockstep federation")?;
+        writeln!(f, "{:>12}", format!("{:.1}s", self.awake))
+    }
+}
+
+fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
 }
 
 impl SideBySide {
