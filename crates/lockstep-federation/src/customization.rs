@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::interpret::Interpretation;
 use crate::path::Path;
-use crate::work::{GENERATION, RETAIN_REPLICAS};
+use crate::work::{AT_REST, GENERATION, RETAIN_REPLICAS};
 use crate::{GIVEN_BACK, IN_FORCE, LEASE, TEMPLATE, lease_of};
 
 /// The customization for a kind.
@@ -57,6 +57,10 @@ fn reflect_script(kind: &Interpretation) -> String {
         .strategy_paths()
         .map(|(field, path)| format!("  inForce.strategy.{} = {}\n", word(field), read("observedObj", path)))
         .collect();
+    let at_rest = kind.at_rest.iter();
+    let at_rest: String = at_rest
+        .map(|condition| format!("  inForce.{AT_REST} = holds(observedObj, \"{condition}\")\n"))
+        .collect();
     include_str!("lua/reflect.lua")
         .replace("$IN_FORCE", IN_FORCE)
         .replace("$LEASE", LEASE)
@@ -64,6 +68,7 @@ fn reflect_script(kind: &Interpretation) -> String {
         .replace("$GENERATION", GENERATION)
         .replace("$REPLICAS", &read("observedObj", &kind.replicas))
         .replace("  $STRATEGY\n", &strategy)
+        .replace("  $AT_REST\n", &at_rest)
 }
 
 fn count_script(kind: &Interpretation) -> String {

@@ -60,6 +60,9 @@ pub struct Interpretation {
     /// What its status calls its counts.
     #[serde(default)]
     pub counts: Counts,
+    /// The type of the condition that holds while nothing is under way, where counts alone do not show that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_rest: Option<String>,
 }
 
 /// The fields of a status that are counts, by their paths within it.

@@ -139,7 +139,18 @@ pub fn reflect(kind: &Interpretation, workload: &Value) -> Value {
         "replicas": kind.replicas(workload), "strategy": kind.rolling_strategy(workload),
         "resourceVersion": metadata["resourceVersion"], "uid": metadata["uid"],
     });
+    if let Some(condition) = &kind.at_rest {
+        status[IN_FORCE][AT_REST] = json!(holds(workload, condition));
+    }
     status
+}
+
+/// In what is in force: whether nothing is under way, as a condition says.
+pub(crate) const AT_REST: &str = "atRest";
+
+fn holds(workload: &Value, condition: &str) -> bool {
+    let conditions = workload["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|it| it["type"] == condition && it["status"] == "True")
 }
 
 /// What a reflected status says. Nothing if the customization had no part in it, or if it is not known which template
@@ -171,7 +182,10 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
         updated_available: counted(&kind.counts.updated_available),
         under_way: counted(&kind.counts.under_way).unwrap_or(0),
     };
-    let pods = pods.put_right(kind.like, one_revision);
+    let in_force_strategy = strategy(&in_force["strategy"]);
+    let moving = in_force[AT_REST] == false;
+    let surge = in_force_strategy.max_surge.filter(|_| moving).map_or(0, |it| it.ceil_of(pods.replicas));
+    let pods = pods.put_right(kind.like, one_revision, surge);
     Some(Observation {
         replicas: pods.replicas,
         total: pods.total,
@@ -183,7 +197,7 @@ pub fn observation(kind: &Interpretation, status: &Value, manifest: Option<&Valu
         unavailable: counted(&kind.counts.unavailable),
         template,
         acknowledged: lease.filter(|_| caught_up),
-        strategy: strategy(&in_force["strategy"]),
+        strategy: in_force_strategy,
         // Karmada tells nothing of ReplicaSets: a Deployment's are looked at one by one.
         settled: kind.like != lockstep_core::align::Kind::Deployment,
         sequence: in_force["resourceVersion"].as_str().and_then(|it| it.parse().ok()).unwrap_or(0),

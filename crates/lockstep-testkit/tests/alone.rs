@@ -11,7 +11,7 @@ use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::Cluster;
 use lockstep_testkit::cluster::apply;
 use lockstep_testkit::federation::case::{Case, FIRST, Kind, NAME, Strategy};
-use lockstep_testkit::federation::record::{Recorder, Verdict, View};
+use lockstep_testkit::federation::record::{Promise, Recorder, Verdict, View};
 use lockstep_testkit::neighbours::leader_worker_set;
 use lockstep_testkit::seeds::number;
 
@@ -31,19 +31,14 @@ async fn roll(case: &Case<'_>, client: &Client, namespace: &str, rolls: u64) -> 
     let kind = case.kind.resource();
     let members = vec![("alone".to_owned(), client.clone())];
     let mut recorder = Recorder::here(members, namespace, &kind).await.expect("it is recorded");
-    let whole = |image: String| {
-        move |view: &View| {
-            view.rests() && (view.sum().new, view.sum().mixed) == (case.new, 0) && !image.is_empty()
-        }
-    };
-    recorder.wish(&case.promise(FIRST));
+    let is_whole = |view: &View| view.rests() && (view.sum().new, view.sum().mixed) == (case.new, 0);
     for roll in 0..=rolls {
         let image = if roll == 0 { FIRST.to_owned() } else { format!("demo:r{roll}") };
-        if roll > 0 {
-            recorder.wish(&case.promise(&image));
-        }
+        let promised = case.promise(&image);
+        // Before the first has come up nothing is available.
+        recorder.wish(&if roll == 0 { Promise { max_unavailable: case.new, ..promised } } else { promised });
         apply(client, &case.manifest(namespace, &image)).await.expect("it is applied");
-        let arrived = recorder.until_stays(PATIENCE, whole(image)).await;
+        let arrived = recorder.until_stays(PATIENCE, is_whole).await;
         assert!(arrived, "roll {roll} has not ended: {}", recorder.view());
     }
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);

@@ -65,6 +65,7 @@ fn deployment() -> Interpretation {
         max_unavailable: Path::known("spec.strategy.rollingUpdate.maxUnavailable"),
         max_surge: Some(Path::known("spec.strategy.rollingUpdate.maxSurge")),
         counts: Counts::default(),
+        at_rest: None,
     }
 }
 
@@ -104,6 +105,7 @@ fn leader_worker_set() -> Interpretation {
         max_unavailable: Path::known("spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"),
         max_surge: Some(Path::known("spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge")),
         counts: ready_is_available(),
+        at_rest: Some("Available".to_owned()),
         ..deployment()
     }
 }

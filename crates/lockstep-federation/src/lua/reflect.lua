@@ -8,6 +8,15 @@ local function read(object, names)
   return object
 end
 
+local function holds(object, condition)
+  for _, it in ipairs(read(object, {"status", "conditions"}) or {}) do
+    if it.type == condition and it.status == "True" then
+      return true
+    end
+  end
+  return false
+end
+
 function ReflectStatus(observedObj)
   local status = {}
   if observedObj == nil then
@@ -34,6 +43,7 @@ function ReflectStatus(observedObj)
   inForce.replicas = $REPLICAS
   inForce.strategy = {}
   $STRATEGY
+  $AT_REST
   status.$IN_FORCE = inForce
   return status
 end

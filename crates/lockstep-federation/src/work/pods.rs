@@ -22,11 +22,12 @@ pub struct Pods {
 }
 
 impl Pods {
-    /// As they count. `one_revision`: the newest template is the one that the partition keeps.
-    pub fn put_right(self, like: Kind, one_revision: bool) -> Self {
+    /// As they count. `one_revision`: the newest template is the one that the partition keeps. `may_surge`: so many of
+    /// those that stand may be surge.
+    pub fn put_right(self, like: Kind, one_revision: bool, may_surge: u32) -> Self {
         match like {
             Kind::StatefulSet => self.without_leaving(one_revision),
-            Kind::LeaderWorkerSet => self.without_surge(),
+            Kind::LeaderWorkerSet => self.without_surge(may_surge),
             _ => self,
         }
     }
@@ -44,10 +45,12 @@ impl Pods {
         Self { available: self.available.saturating_sub(leaving), under_way: leaving, ..self }
     }
 
-    /// A LeaderWorkerSet counts its surge, which is new, among the new ones; it goes again and is no progress.
-    fn without_surge(self) -> Self {
-        let surge = self.total.saturating_sub(self.replicas);
-        let old = self.total.saturating_sub(self.updated);
+    /// A LeaderWorkerSet counts its surge, which is new, among the new ones; it goes again and is no progress. How many
+    /// groups stand it has from its StatefulSet, which may be behind or lack one that is being replaced: what may be
+    /// surge counts as that, and what is missing as old.
+    fn without_surge(self, may_surge: u32) -> Self {
+        let surge = self.total.saturating_sub(self.replicas).max(may_surge);
+        let old = self.total.max(self.replicas).saturating_sub(self.updated);
         let done = self.available.saturating_sub(old).saturating_sub(surge);
         Self { updated: self.updated.saturating_sub(surge), updated_available: Some(done), ..self }
     }
@@ -69,10 +72,10 @@ mod tests {
             ("it is back and not ready yet", [4, 4, 3, 1, 3], false, 3, 0),
             ("two are of neither template", [4, 4, 4, 0, 2], false, 2, 2),
         ] {
-            let seen = pods(counts).put_right(Kind::StatefulSet, one);
+            let seen = pods(counts).put_right(Kind::StatefulSet, one, 0);
             assert_eq!((seen.available, seen.under_way), (available, under_way), "{why}");
         }
-        let unsaid = Pods { current: None, ..pods([4, 4, 4, 0, 0]) }.put_right(Kind::StatefulSet, false);
+        let unsaid = Pods { current: None, ..pods([4, 4, 4, 0, 0]) }.put_right(Kind::StatefulSet, false, 0);
         assert_eq!(
             (unsaid.available, unsaid.under_way),
             (4, 0),
@@ -82,13 +85,16 @@ mod tests {
 
     #[test]
     fn the_surge_of_a_leader_worker_set_is_no_progress() {
-        for (why, counts, updated, done) in [
-            ("only the surge is new", [2, 3, 3, 1, 0], 0, 0),
-            ("one is new beside it", [2, 3, 3, 2, 0], 1, 1),
-            ("the last is on its way", [2, 3, 2, 3, 0], 2, 1),
-            ("the surge is gone", [2, 2, 2, 2, 0], 2, 2),
+        for (why, counts, may_surge, updated, done) in [
+            ("only the surge is new", [2, 3, 3, 1, 0], 1, 0, 0),
+            ("one is new beside it", [2, 3, 3, 2, 0], 1, 1, 1),
+            ("the last is on its way", [2, 3, 2, 3, 0], 1, 2, 1),
+            ("the last is on its way and does not stand", [2, 2, 2, 2, 0], 1, 1, 1),
+            ("one is on its way and does not stand", [2, 1, 1, 1, 0], 0, 1, 0),
+            ("the surge is gone, and nobody has said so", [2, 2, 2, 2, 0], 1, 1, 1),
+            ("the surge is gone", [2, 2, 2, 2, 0], 0, 2, 2),
         ] {
-            let seen = pods(counts).put_right(Kind::LeaderWorkerSet, false);
+            let seen = pods(counts).put_right(Kind::LeaderWorkerSet, false, may_surge);
             assert_eq!((seen.updated, seen.updated_available), (updated, Some(done)), "{why}");
         }
     }

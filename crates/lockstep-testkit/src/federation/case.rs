@@ -455,6 +455,7 @@ pub const OTHERS: &[Case<'static>] = &[
     of_others("stateful-by-two", Kind::StatefulSet, &[2, 4], strategy(2, 0, 0), 6),
     of_others("stateful-of-which-some-stay", Kind::StatefulSet, &[2, 4], strategy(1, 0, 2), 4),
     of_others("leaders-and-workers", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), 4),
+    of_others("leaders-and-workers-by-surge", Kind::LeaderWorkerSet, &[2, 2], strategy(0, 1, 0), 4),
 ];
 
 /// The policy that makes a member different, by name.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used)]
 
+mod claims;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 #[path = "../common/mod.rs"]
