@@ -443,19 +443,39 @@ const fn of_others(
     kind: Kind,
     split: &'static [u32],
     strategy: Strategy,
+    steps: &'static [Step<'static>],
     new: u32,
 ) -> Case<'static> {
-    let steps = &[Step::Roll(SECOND)];
     Case { name, kind, split, strategy, steps, ends: split, new, broken_alone: true }
 }
 
+const ROLL: &[Step<'static>] = &[Step::Roll(SECOND)];
+
+const THERE_AND_BACK: &[Step<'static>] = &[Step::Roll(SECOND), Step::UntilNew(3), Step::Roll(FIRST)];
+
+const LATE: &[Step<'static>] = &[
+    Step::Late(Duration::from_secs(2)),
+    Step::Roll(SECOND),
+    Step::UntilNew(1),
+    Step::Late(Duration::from_secs(3)),
+];
+
+const CUT_OFF: &[Step<'static>] =
+    &[Step::Roll(SECOND), Step::UntilNew(1), Step::CutOff(0), Step::UntilStill, Step::Mend];
+
 /// The same for kinds whose controllers are only to be had on real clusters.
 pub const OTHERS: &[Case<'static>] = &[
-    of_others("stateful", Kind::StatefulSet, &[2, 4], strategy(1, 0, 0), 6),
-    of_others("stateful-by-two", Kind::StatefulSet, &[2, 4], strategy(2, 0, 0), 6),
-    of_others("stateful-of-which-some-stay", Kind::StatefulSet, &[2, 4], strategy(1, 0, 2), 4),
-    of_others("leaders-and-workers", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), 4),
-    of_others("leaders-and-workers-by-surge", Kind::LeaderWorkerSet, &[2, 2], strategy(0, 1, 0), 4),
+    of_others("stateful", Kind::StatefulSet, &[2, 4], strategy(1, 0, 0), ROLL, 6),
+    of_others("stateful-by-two", Kind::StatefulSet, &[2, 4], strategy(2, 0, 0), ROLL, 6),
+    of_others("stateful-of-which-some-stay", Kind::StatefulSet, &[2, 4], strategy(1, 0, 2), ROLL, 4),
+    of_others("stateful-there-and-back", Kind::StatefulSet, &[2, 4], strategy(1, 0, 0), THERE_AND_BACK, 6),
+    of_others("stateful-late-status", Kind::StatefulSet, &[2, 4], strategy(1, 0, 0), LATE, 6),
+    of_others("stateful-cut-off", Kind::StatefulSet, &[3, 3], strategy(2, 0, 0), CUT_OFF, 6),
+    of_others("leaders-and-workers", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), ROLL, 4),
+    of_others("leaders-and-workers-by-surge", Kind::LeaderWorkerSet, &[2, 2], strategy(0, 1, 0), ROLL, 4),
+    of_others("leaders-there-and-back", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), THERE_AND_BACK, 4),
+    of_others("leaders-late-status", Kind::LeaderWorkerSet, &[2, 2], strategy(1, 0, 0), LATE, 4),
+    of_others("leaders-cut-off", Kind::LeaderWorkerSet, &[3, 3], strategy(2, 0, 0), CUT_OFF, 6),
 ];
 
 /// The policy that makes a member different, by name.
