@@ -245,7 +245,7 @@ impl Aligner {
         let made = self.rollouts(&key.namespace).create(&PostParams::default(), &object).await;
         let made = read(made.map_err(FederationError::refused("make a FederatedRollout"))?)?;
         // Whoever tries again must not make it again before the watch shows it.
-        self.book.put_rollout(key.clone(), Some(made.clone()));
+        self.book.put_rollout(key.clone(), Some(&made));
         Ok(made)
     }
 
@@ -325,7 +325,7 @@ impl Aligner {
         let how = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let stored = self.rollouts(&key.namespace).replace_status(&key.name, &how, &object).await;
         let stored = stored.map_err(FederationError::refused("store the ledger"))?;
-        self.book.put_rollout(key.clone(), Some(read(stored)?));
+        self.book.put_rollout(key.clone(), Some(&read(stored)?));
         Ok(())
     }
 

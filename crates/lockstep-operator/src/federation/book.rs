@@ -1,10 +1,15 @@
 //! What is known of bindings, Works, clusters and rollouts, and which bindings have news.
+//!
+//! There may be tens of thousands of Works, and nearly all of them lie still: they are kept as the text they are made of,
+//! a twentieth of what they take when they have been read, and read when their binding has news.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockstep_api::federation::{FederatedRollout, FederationPolicy};
 use lockstep_federation::binding;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -20,13 +25,40 @@ pub(super) struct Book {
     news: Notify,
 }
 
+/// An object as the text it is made of.
+#[derive(Clone)]
+struct Kept(Arc<[u8]>);
+
+impl Kept {
+    fn of(object: &impl Serialize) -> Self {
+        Self(serde_json::to_vec(object).unwrap_or_default().into())
+    }
+
+    fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.0).ok()
+    }
+}
+
+/// A binding, and which resource template it is of: its kind, its namespace and its name.
+struct Bound {
+    of: Option<[String; 3]>,
+    text: Kept,
+}
+
+impl Bound {
+    fn new(binding: &Value) -> Self {
+        let of = binding::resource(binding).map(|(_, kind, namespace, name)| [kind, namespace, name]);
+        Self { of: of.map(|names| names.map(str::to_owned)), text: Kept::of(binding) }
+    }
+}
+
 #[derive(Default)]
 struct Pages {
-    bindings: BTreeMap<Key, Arc<Value>>,
-    works: BTreeMap<Key, BTreeMap<WorkId, Arc<Value>>>,
+    bindings: BTreeMap<Key, Bound>,
+    works: BTreeMap<Key, BTreeMap<WorkId, Kept>>,
     binding_of: HashMap<WorkId, Key>,
     reachable: BTreeMap<String, bool>,
-    rollouts: BTreeMap<Key, FederatedRollout>,
+    rollouts: BTreeMap<Key, Kept>,
     policies: BTreeMap<Key, FederationPolicy>,
     /// What has been listed.
     listed: BTreeSet<&'static str>,
@@ -35,8 +67,8 @@ struct Pages {
 
 /// A binding and all that belongs to it.
 pub(super) struct Case {
-    pub binding: Arc<Value>,
-    pub works: Vec<Arc<Value>>,
+    pub binding: Value,
+    pub works: Vec<Value>,
     pub rollout: Option<FederatedRollout>,
     pub reachable: BTreeMap<String, bool>,
     /// The policies of its namespace, by name.
@@ -70,9 +102,7 @@ impl Book {
     /// All bindings of a resource template have news.
     pub fn stir_template(&self, kind: &str, namespace: &str, name: &str) {
         self.change(|pages| {
-            let is_of = |it: &Value| {
-                binding::resource(it).is_some_and(|(_, its, at, of)| (its, at, of) == (kind, namespace, name))
-            };
+            let is_of = |it: &Bound| it.of.as_ref().is_some_and(|of| *of == [kind, namespace, name]);
             pages.bindings.iter().filter(|(_, it)| is_of(it)).map(|(key, _)| key.clone()).collect()
         });
     }
@@ -86,10 +116,11 @@ impl Book {
     }
 
     /// A binding is so now, or gone.
-    pub fn put_binding(&self, key: Key, binding: Option<Value>) {
+    pub fn put_binding(&self, key: Key, binding: Option<&Value>) {
+        let binding = binding.map(Bound::new);
         self.change(|pages| {
             match binding {
-                Some(binding) => pages.bindings.insert(key.clone(), Arc::new(binding)),
+                Some(binding) => pages.bindings.insert(key.clone(), binding),
                 None => pages.bindings.remove(&key),
             };
             vec![key]
@@ -97,10 +128,11 @@ impl Book {
     }
 
     /// A Work is so now.
-    pub fn put_work(&self, id: WorkId, binding: Key, work: Value) {
+    pub fn put_work(&self, id: WorkId, binding: Key, work: &Value) {
+        let work = Kept::of(work);
         self.change(|pages| {
             pages.binding_of.insert(id.clone(), binding.clone());
-            pages.works.entry(binding.clone()).or_default().insert(id, Arc::new(work));
+            pages.works.entry(binding.clone()).or_default().insert(id, work);
             vec![binding]
         });
     }
@@ -131,13 +163,14 @@ impl Book {
                 None => pages.reachable.remove(name),
             };
             let space = format!("{}{name}", lockstep_federation::work::EXECUTION_SPACE);
-            let touched = |works: &BTreeMap<WorkId, Arc<Value>>| works.keys().any(|(at, _)| *at == space);
+            let touched = |works: &BTreeMap<WorkId, Kept>| works.keys().any(|(at, _)| *at == space);
             pages.works.iter().filter(|(_, works)| touched(works)).map(|(key, _)| key.clone()).collect()
         });
     }
 
     /// A rollout is so now, or gone. One that is older than what is known changes nothing.
-    pub fn put_rollout(&self, key: Key, rollout: Option<FederatedRollout>) {
+    pub fn put_rollout(&self, key: Key, rollout: Option<&FederatedRollout>) {
+        let rollout = rollout.map(Kept::of);
         self.change(|pages| {
             match rollout {
                 Some(rollout) => pages.rollouts.insert(key.clone(), rollout),
@@ -175,18 +208,19 @@ impl Book {
     /// What is known of a binding.
     pub fn case(&self, key: &Key) -> Option<Case> {
         let pages = self.pages();
-        let works = pages.works.get(key);
+        let binding = pages.bindings.get(key)?.text.clone();
+        let works: Vec<Kept> = pages.works.get(key).into_iter().flat_map(BTreeMap::values).cloned().collect();
+        let rollout = pages.rollouts.get(key).cloned();
+        let reachable = pages.reachable.clone();
+        let here = pages.policies.iter().filter(|(at, _)| at.namespace == key.namespace);
+        let policies = here.map(|(_, it)| it.clone()).collect();
+        drop(pages);
         Some(Case {
-            binding: Arc::clone(pages.bindings.get(key)?),
-            works: works.map(|works| works.values().cloned().collect()).unwrap_or_default(),
-            rollout: pages.rollouts.get(key).cloned(),
-            reachable: pages.reachable.clone(),
-            policies: pages
-                .policies
-                .iter()
-                .filter(|(at, _)| at.namespace == key.namespace)
-                .map(|(_, it)| it.clone())
-                .collect(),
+            binding: binding.read()?,
+            works: works.iter().filter_map(Kept::read).collect(),
+            rollout: rollout.and_then(|it| it.read()),
+            reachable,
+            policies,
         })
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn run(client: Client, book: Arc<Book>, kinds: &Kinds) {
     });
     tokio::join!(
         watch_bindings(&client, &book),
-        watch_works(&client, &book),
+        watch_works(&client, &book, kinds),
         watch_clusters(&client, &book),
         watch_rollouts(&client, &book),
         watch_policies(&client, &book),
@@ -90,7 +90,7 @@ async fn watch_bindings(client: &Client, book: &Book) {
     let resource = karmada("work.karmada.io", "v1alpha2", "ResourceBinding");
     let put = |object: DynamicObject| {
         if let Some(key) = Key::of(&object.metadata) {
-            book.put_binding(key, Some(slim(object)));
+            book.put_binding(key, Some(&slim(object)));
         }
     };
     let gone = |id: &_| book.put_binding(key(id), None);
@@ -98,13 +98,16 @@ async fn watch_bindings(client: &Client, book: &Book) {
         .await;
 }
 
-async fn watch_works(client: &Client, book: &Book) {
+async fn watch_works(client: &Client, book: &Book, kinds: &Kinds) {
     let put = |object: DynamicObject| {
         let id = (object.namespace().unwrap_or_default(), object.name_any());
         let work = slim(object);
-        let binding = Work(&work).binding().map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-        if let Some(binding) = binding {
-            book.put_work(id, key(&binding), work);
+        let ours = Work(&work).manifest().is_some_and(|it| kinds.of(it).is_some());
+        match Work(&work).binding().filter(|_| ours) {
+            Some((namespace, name)) => {
+                book.put_work(id, key(&(namespace.to_owned(), name.to_owned())), &work);
+            }
+            None => book.drop_work(&id),
         }
     };
     let all = source(Api::all_with(client.clone(), &works()), Some(PERMANENT_ID));
@@ -126,7 +129,7 @@ async fn watch_rollouts(client: &Client, book: &Book) {
     let put = |object: DynamicObject| {
         let Some(key) = Key::of(&object.metadata) else { return };
         match serde_json::from_value::<FederatedRollout>(slim(object)) {
-            Ok(rollout) => book.put_rollout(key, Some(rollout)),
+            Ok(rollout) => book.put_rollout(key, Some(&rollout)),
             Err(error) => tracing::error!(%error, ?key, "a rollout cannot be read"),
         }
     };

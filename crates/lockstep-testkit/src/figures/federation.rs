@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt};
+use lockstep_api::federation::definition;
 use lockstep_federation::work::{Work, reflect};
 use lockstep_federation::{IN_FORCE, interpret, lease_of};
 use lockstep_feed::{InitialList, Source, feed};
@@ -45,10 +46,9 @@ pub struct Federation {
 pub(super) async fn measure(program: &Path) -> Result<Federation, ClusterError> {
     let builder = Cluster::builder().our_own("what a real API server takes").without(Component::Scheduler);
     let cluster = builder.without(Component::ControllerManager).start().await?;
-    for definition in definitions() {
+    for definition in definitions().into_iter().chain(definition::all()) {
         cluster.define(&definition).await?;
     }
-    cluster.install_kinds().await?;
     let host = Host { client: cluster.client() };
     host.prepare().await?;
     let _members = host.speak_for_members();
@@ -94,10 +94,10 @@ impl Host {
     async fn prepare(&self) -> Result<(), ClusterError> {
         let namespaces: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource("v1", "Namespace"));
         let clusters: Api<DynamicObject> = Api::all_with(self.client.clone(), &cluster_kind());
-        create(&namespaces, json!({"metadata": {"name": NAMESPACE}})).await?;
+        create(&namespaces, named("v1", "Namespace", NAMESPACE)).await?;
         for cluster in names() {
-            create(&namespaces, json!({"metadata": {"name": work::space(&cluster)}})).await?;
-            create(&clusters, json!({"metadata": {"name": cluster}, "spec": {}})).await?;
+            create(&namespaces, named("v1", "Namespace", &work::space(&cluster))).await?;
+            create(&clusters, named("cluster.karmada.io/v1alpha1", "Cluster", &cluster)).await?;
             let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
             let told = clusters.patch_status(&cluster, &PatchParams::default(), &Patch::Merge(&ready)).await;
             told.map_err(ClusterError::api("make a cluster ready"))?;
@@ -184,6 +184,10 @@ impl Host {
 
 fn names() -> impl Iterator<Item = String> {
     (1..=CLUSTERS).map(|number| format!("member{number}"))
+}
+
+fn named(api_version: &str, kind: &str, name: &str) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}})
 }
 
 fn resource(api_version: &str, kind: &str) -> ApiResource {
