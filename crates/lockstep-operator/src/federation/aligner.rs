@@ -6,23 +6,22 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Client;
 use kube::api::{Api, DynamicObject, PostParams};
-use kube::{Client, ResourceExt};
 use lockstep_api::federation::{
     CompleteTemplate, FederatedRollout, FederatedRolloutSpec, FederatedRolloutStatus, FederationPolicySpec,
     ResourceRef,
 };
-use lockstep_core::align::{self, Kind, Ledger, Observation, Reach, Report, SplitMode, TemplateHash, Wish};
-use lockstep_federation::interpret::{Interpretation, Interpreter, Kinds};
-use lockstep_federation::stamp::{Stored, rendered, stamp};
-use lockstep_federation::work::Work;
+use lockstep_core::align::{self, TemplateHash, Wish};
+use lockstep_federation::interpret::{Interpretation, Kinds};
 use lockstep_federation::{binding, outlook, pace, policy};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::book::{Book, Case};
+use super::reports::own_templates;
 use super::settled::Settler;
-use super::{FederationError, Key, MANAGER, namespaced, resource_of, review, rollouts, works};
+use super::{FederationError, Key, MANAGER, namespaced, resource_of, rollouts};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::report::{Herald, Note, conditions};
@@ -180,7 +179,7 @@ impl Aligner {
         wish
     }
 
-    fn forget(&self, key: &Key) {
+    pub(super) fn forget(&self, key: &Key) {
         self.settler.forget_where(key, |_| true);
         self.metrics.forget_federated_rollout(&key.namespace, &key.name);
     }
@@ -210,7 +209,7 @@ impl Aligner {
             .map_err(FederationError::unreadable("a resource template"))
     }
 
-    fn rollouts(&self, namespace: &str) -> Api<DynamicObject> {
+    pub(super) fn rollouts(&self, namespace: &str) -> Api<DynamicObject> {
         namespaced(&self.client, namespace, &rollouts())
     }
 
@@ -249,66 +248,6 @@ impl Aligner {
         Ok(made)
     }
 
-    /// What is known of every cluster. Of a Deployment that rolls more is asked than Karmada tells.
-    async fn reports(
-        &self,
-        key: &Key,
-        case: &Case,
-        kind: &Interpretation,
-        wish: &Wish,
-        mut own: BTreeMap<String, TemplateHash>,
-        ledger: &Ledger,
-    ) -> Result<BTreeMap<String, Report>, FederationError> {
-        let at_rest = |cluster: &str| {
-            let template = own.get(cluster).unwrap_or(&wish.template);
-            at_rest(wish, template, ledger, cluster)
-        };
-        let works = || case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
-        let is_there = |cluster: &str| works().any(|(its, _)| its == cluster);
-        self.settler.forget_where(key, |cluster| at_rest(cluster) || !is_there(cluster));
-        let reports = works().map(async |(cluster, work)| {
-            let reachable = case.reachable.get(cluster).copied().unwrap_or(false) && !work.is_going();
-            let mut report = work.report(kind, reachable);
-            if kind.like == Kind::Deployment {
-                if at_rest(cluster) {
-                    // Nothing is granted on the strength of these counts.
-                    report.status = report.status.map(|seen| Observation { settled: true, ..seen });
-                } else if let Some(manifest) = work.manifest().filter(|_| reachable) {
-                    match self.settler.look(key, cluster, kind, manifest).await {
-                        Ok(seen) => report.status = seen.or(report.status),
-                        Err(error) => {
-                            report.may_not_look =
-                                Some(format!("its Deployment and ReplicaSets cannot be looked at: {error}"));
-                        }
-                    }
-                }
-            }
-            (cluster.to_owned(), report)
-        });
-        let mut reports: BTreeMap<String, Report> =
-            futures::future::join_all(reports).await.into_iter().collect();
-        for (cluster, report) in &mut reports {
-            report.template = own.remove(cluster);
-        }
-        for cluster in ledger.members.keys() {
-            let placed = wish.clusters.iter().any(|it| it.cluster == *cluster);
-            if !placed && !reports.contains_key(cluster) && self.is_gone(case, cluster).await? {
-                reports.insert(cluster.clone(), Report { reach: Reach::Gone, ..Report::default() });
-            }
-        }
-        Ok(reports)
-    }
-
-    /// Whether there is no Work for a cluster, in the API server itself.
-    async fn is_gone(&self, case: &Case, cluster: &str) -> Result<bool, FederationError> {
-        let Some(name) = case.works.first().and_then(|it| it["metadata"]["name"].as_str()) else {
-            return Ok(false);
-        };
-        let space = format!("{}{cluster}", lockstep_federation::work::EXECUTION_SPACE);
-        let found = namespaced(&self.client, &space, &works()).get_opt(name).await;
-        Ok(found.map_err(FederationError::refused("read a Work"))?.is_none())
-    }
-
     /// Stores the ledger, if it is still the one that was read.
     async fn store(
         &self,
@@ -326,76 +265,6 @@ impl Aligner {
         let stored = self.rollouts(&key.namespace).replace_status(&key.name, &how, &object).await;
         let stored = stored.map_err(FederationError::refused("store the ledger"))?;
         self.book.put_rollout(key.clone(), Some(&read(stored)?));
-        Ok(())
-    }
-
-    /// Lets every Work carry what the ledger says. Our own admission would write the same.
-    async fn stamp(
-        &self,
-        case: &Case,
-        kind: &Interpretation,
-        ledger: &Ledger,
-    ) -> Result<(), FederationError> {
-        for work in &case.works {
-            let Some((cluster, manifest)) = Work(work).cluster().zip(Work(work).manifest()) else { continue };
-            if Work(work).is_going() {
-                continue;
-            }
-            let lease = ledger.members.get(cluster).and_then(align::Entry::latest);
-            let next = review::next(Work(work));
-            let stored = Stored { manifest: Some(manifest), next: next.as_ref() };
-            let stamped = stamp(kind, manifest, stored, lease);
-            if stamped.manifest != *manifest || stamped.next != next {
-                self.write(&review::restamped(work, kind, &stamped)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn write(&self, work: &Value) -> Result<(), FederationError> {
-        if !(self.sure)() {
-            return Ok(());
-        }
-        let object: DynamicObject =
-            serde_json::from_value(work.clone()).map_err(FederationError::unreadable("a Work"))?;
-        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-        let how = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let written = namespaced(&self.client, &namespace, &works()).replace(&name, &how, &object).await;
-        written.map(drop).map_err(FederationError::refused(format!("write Work {namespace}/{name}")))
-    }
-
-    /// Nobody asks for it any more: everything is as Karmada would have it.
-    async fn release(
-        &self,
-        key: &Key,
-        case: &Case,
-        kind: &Interpretation,
-        template: &Value,
-    ) -> Result<(), FederationError> {
-        let Some(rollout) = &case.rollout else { return Ok(()) };
-        self.forget(key);
-        let name = rollout.metadata.name.clone().unwrap_or_default();
-        let deleted = self.rollouts(&key.namespace).delete(&name, &kube::api::DeleteParams::default()).await;
-        match deleted {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(FederationError::refused("delete a FederatedRollout")(error)),
-            Ok(_) => {}
-        }
-        let shares = binding::wish(kind, template, &case.binding, SplitMode::default()).clusters;
-        for work in &case.works {
-            let Some(cluster) = Work(work).cluster().filter(|_| !Work(work).is_going()) else { continue };
-            let share = shares.iter().find(|it| it.cluster == cluster).map(|it| it.replicas);
-            let (Some(share), Some(manifest)) = (share, Work(work).manifest()) else { continue };
-            let released = lockstep_federation::stamp::release(
-                kind,
-                manifest,
-                review::next(Work(work)),
-                template,
-                share,
-                Work(work).overridden(kind).as_ref(),
-            );
-            self.write(&review::restamped(work, kind, &released)).await?;
-        }
         Ok(())
     }
 
@@ -438,29 +307,6 @@ fn resource_template(binding: &Value) -> ObjectReference {
         uid: text("uid"),
         ..ObjectReference::default()
     }
-}
-
-/// The templates of clusters for which Karmada has made another than the rest has.
-fn own_templates(case: &Case, kind: &Interpretation, template: &Value) -> BTreeMap<String, TemplateHash> {
-    let generation = template["metadata"]["generation"].as_i64().unwrap_or_default();
-    let of_all = kind.template_hash(template);
-    let own = case.works.iter().filter_map(|work| {
-        let next = review::next(Work(work));
-        let stored = Stored { manifest: Work(work).manifest(), next: next.as_ref() };
-        let own = rendered(kind, stored, generation).filter(|it| *it != of_all)?;
-        Some((Work(work).cluster()?.to_owned(), own))
-    });
-    own.collect()
-}
-
-/// Whether nothing is under way in a cluster: it has the user's own values for this very template, and said so.
-fn at_rest(wish: &Wish, template: &TemplateHash, ledger: &Ledger, cluster: &str) -> bool {
-    let Some(entry) = ledger.members.get(cluster) else { return false };
-    let wanted = wish.clusters.iter().find(|it| it.cluster == cluster).map(|it| it.replicas);
-    let free = entry.latest().is_some_and(|lease| {
-        lease.stance == align::Stance::Free && lease.template == *template && Some(lease.replicas) == wanted
-    });
-    free && entry.is_acknowledged()
 }
 
 /// Whether a status says more than the one that is stored. That a member was heard from again is not worth a write:

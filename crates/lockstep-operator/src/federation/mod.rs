@@ -9,8 +9,10 @@ mod aligner;
 mod book;
 mod customizations;
 mod members;
+mod reports;
 mod review;
 mod settled;
+mod stamps;
 mod watches;
 
 use std::sync::Arc;
