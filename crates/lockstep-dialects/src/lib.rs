@@ -25,7 +25,7 @@ pub use kind::Kind;
 pub use lowered::Lowered;
 pub use original::Original;
 pub use places::Places;
-pub use raised::{Raised, Seen, condition};
+pub use raised::{Lack, Raised, Seen, condition, wrong};
 pub use world::{Served, World};
 
 /// The language of another project.

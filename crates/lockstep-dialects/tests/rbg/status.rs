@@ -30,7 +30,7 @@ fn status(phase: &str, prefill: [u32; 5], decode: [u32; 5]) -> LockstepSetStatus
 fn raise(object: &Value, status: &LockstepSetStatus, world: &World, now: &str) -> Raised {
     let lowered = Rbg.lower(object, world);
     let said = lowered.as_ref().map_err(Vec::as_slice);
-    Rbg.raise(object, &Seen { lowered: said, status, current: true, now }, world)
+    Rbg.raise(object, &Seen { lowered: said, status, current: true, lacking: &[], now }, world)
 }
 
 #[test]

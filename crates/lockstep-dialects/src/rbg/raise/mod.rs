@@ -76,6 +76,7 @@ impl Talk<'_> {
             vec![self.ready(lowered), self.progressing(), self.rolling("RollingUpdateInProgress")];
         conditions.push(self.restarting());
         conditions.extend(self.no_gang(lowered));
+        conditions.extend(self.seen.children(self.before(), self.generation));
         let mut status = json!({
             "observedGeneration": self.observed(),
             "conditions": conditions,
