@@ -134,7 +134,12 @@ impl Teller<'_> {
         let known = placement::known(self.form, self.world);
         if known.asked {
             let (reason, message) = match known.missing.first() {
-                None => ("AllClusterTopologyLevelsAvailable", "all domains have a node label".to_owned()),
+                None => {
+                    let mut said = vec!["all domains have a node label".to_owned()];
+                    let yielding = placement::yielding(self.form, self.world).into_iter();
+                    said.extend(yielding.map(|(at, why)| format!("{at}: {why}")));
+                    ("AllClusterTopologyLevelsAvailable", said.join("; "))
+                }
                 Some((_, why)) if why.starts_with("ClusterTopologyBinding") => {
                     ("ClusterTopologyLevelsUnavailable", why.clone())
                 }

@@ -56,7 +56,7 @@ fn kind_of(object: &Value) -> Option<&'static Kind> {
 fn world(dialect: &dyn Dialect, values: &[Value]) -> World {
     let other = |value: &&Value| dialect.kinds().iter().any(|kind| !kind.becomes_set && kind.is_of(value));
     let objects = values.iter().filter(other).cloned().collect();
-    World { objects, served: Served { pod_groups: true, volcano: true, pod_gangs: true } }
+    World { objects, served: Served { pod_groups: true, volcano: true, pod_gangs: true }, partial: true }
 }
 
 fn manifest(
