@@ -42,6 +42,11 @@ pub fn objects(text: &str) -> Vec<Value> {
     documents.iter().map(Document::to_json).filter(|value| kind_of(value).is_some()).collect()
 }
 
+/// Whether an object is of a kind that some dialect has.
+pub fn is_known(object: &Value) -> bool {
+    kind_of(object).is_some()
+}
+
 /// Whether an object lives in no namespace.
 pub fn is_of_all(object: &Value) -> bool {
     kind_of(object).is_some_and(|kind| !kind.namespaced)
