@@ -43,6 +43,11 @@ pub trait Dialect: Sync {
     /// set has been checked: what is wrong with it is translated back to where its user wrote it.
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>>;
 
+    /// What deserves a word in an object, also if it is refused.
+    fn warnings(&self, object: &Value, world: &World) -> Vec<Problem> {
+        self.lower(object, world).map(|lowered| lowered.warnings).unwrap_or_default()
+    }
+
     /// Changes of an object that stands which cannot be followed. `new` alone is for `lower` to judge.
     fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {
         let _ = (old, new);

@@ -112,6 +112,8 @@ impl Teller<'_> {
         let reason = match rollout.phase.as_str() {
             "Stalled" => "ProgressDeadlineExceeded",
             _ if under_way => "UpdateInProgress",
+            "Complete" | "PartitionReached" | "RolledBack" => "UpdateCompleted",
+            _ if self.seen.status.revision.stable.is_none() => "FirstStart",
             _ => "UpdateCompleted",
         };
         let waits = lockstep_api::Problem {

@@ -173,6 +173,18 @@ fn stalled() {
     assert_eq!(condition["message"], "spec.template.cliques[0].spec.updateStrategy lets nothing move");
 }
 
+/// A first start is no update, and what it waits for is no update that is complete.
+#[test]
+fn a_first_start_that_waits() {
+    let mut first = status("Progressing", "", vec![role("a", 0, 0)], &[]);
+    first.revision.stable = None;
+    first.rollout.waiting_for = "create pod simple-0-a-0: exceeded quota".to_owned();
+    let told = raise(&standing(), &first, "2026-01-01T00:00:00Z");
+    let condition = condition(&told.status, "UpdateInProgress");
+    let said = ["status", "reason", "message"].map(|field| condition[field].clone());
+    assert_eq!(said, ["False", "FirstStart", "create pod simple-0-a-0: exceeded quota"].map(|it| json!(it)));
+}
+
 /// What belongs beside the set and is not there is said, and the rest goes on.
 #[test]
 fn what_lacks_beside_the_set() {

@@ -80,7 +80,9 @@ fn manifest(
             Ok(Manifest { file: file.to_owned(), text: text.to_owned(), set, spec, warnings, theirs })
         }
         Err(problems) => {
-            Err(BadInput(problems.into_iter().map(|it| Complaint::error(file, placed(it))).collect()))
+            let errors = problems.into_iter().map(|it| Complaint::error(file, placed(it)));
+            let warnings = dialect.warnings(value, world).into_iter();
+            Err(BadInput(errors.chain(warnings.map(|it| Complaint::warning(file, placed(it)))).collect()))
         }
     }
 }
