@@ -14,6 +14,15 @@ use crate::crd::shapes;
 /// Why nothing moves in a set whose spec is wrong: in conditions, in what is blocked, in events.
 pub const INVALID_SPEC: &str = "InvalidSpec";
 
+/// The condition, False, of whatever lacks something that belongs beside it; there is none while nothing is lacking.
+pub const CHILDREN: &str = "ChildrenApplied";
+
+/// Why something is lacking: somebody else's object has its name.
+pub const NAME_TAKEN: &str = "NameTaken";
+
+/// Why something is lacking: it could not be written, and is tried again.
+pub const WRITE_FAILED: &str = "WriteFailed";
+
 /// What runs, and where the rollout stands.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

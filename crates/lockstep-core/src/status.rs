@@ -12,7 +12,7 @@ use crate::draft::{Draft, Rolled};
 use crate::group::Facts;
 use crate::model::StrategyKind;
 use crate::names::{RoleName, RuleName};
-use crate::observe::{Seen, count};
+use crate::observe::{Seen, SeenRole, count};
 use crate::revision::Revision;
 use crate::snapshot::CompleteSet;
 use crate::unit::{At, Standing, Unit};
@@ -188,7 +188,7 @@ impl Draft<'_> {
             phase: self.phase(finished, whole, stalled),
             replicas: self.spec.replicas,
             ready: number(wished().filter(|facts| facts.available).count()),
-            updated: number(wished().filter(|facts| facts.exists && facts.unit.updated()).count()),
+            updated: number((0..self.spec.replicas).filter(|group| self.is_updated(*group, seen)).count()),
             revision: Revisions {
                 stable: self.memory.complete.as_ref().map(|set| set.revision),
                 update: self.aims.set_target,
@@ -199,6 +199,22 @@ impl Draft<'_> {
             coordination: self.coordination(),
             tally: self.group_tally(seen),
         }
+    }
+
+    /// Whether a group is wholly at the target: all that is eligible in it is there. Of what nothing is wished for,
+    /// nothing is missing.
+    fn is_updated(&self, group: u32, seen: &BTreeMap<u32, Seen<'_>>) -> bool {
+        let (Some(facts), Some(seen)) = (self.facts.get(&group), seen.get(&group)) else { return false };
+        if !facts.exists {
+            return self.spec.roles.iter().all(|role| role.replicas == 0);
+        }
+        let whole = |(index, role): (usize, &SeenRole<'_>)| {
+            let [_, partition] = self.kept(index);
+            let eligible = partition..self.spec.roles[index].replicas;
+            let there = count(&role.units, |unit| eligible.contains(&unit.ordinal) && unit.updated());
+            u64::from(there) >= u64::from(eligible.end.saturating_sub(eligible.start))
+        };
+        facts.unit.updated() && seen.roles.iter().enumerate().all(whole)
     }
 
     /// The counts of each role over all groups, and of the groups that are not as they are to be.

@@ -207,6 +207,41 @@ fn status_counts_what_is_there() {
     assert_eq!((status.phase, &status.groups_in_update[..]), (Phase::Progressing, &[0][..]));
 }
 
+fn updated_groups(desk: &mut Desk) -> u32 {
+    desk.plan();
+    desk.last.as_ref().map_or(0, |plan| plan.status.updated)
+}
+
+#[test]
+fn a_group_of_which_nothing_is_wished_for_is_updated() {
+    for kind in [RollingUpdate, GroupRecreate] {
+        let idle = groups(2, kind, 1, 0, vec![role("a", 0, "A"), role("b", 0, "A")]);
+        let mut desk = Desk::empty(&idle);
+        assert_eq!((updated_groups(&mut desk), desk.phase()), (2, Phase::Complete), "{kind:?}");
+        desk.wish(&at(&idle, "B"));
+        assert_eq!((updated_groups(&mut desk), desk.phase()), (2, Phase::Complete), "{kind:?}");
+        let mut woken = at(&idle, "B");
+        woken.roles[0].replicas = 1;
+        desk.wish(&woken);
+        assert_eq!((updated_groups(&mut desk), desk.phase()), (0, Phase::Progressing), "{kind:?}");
+        desk.run();
+        assert_eq!((updated_groups(&mut desk), desk.phase()), (2, Phase::Complete), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_group_that_lacks_instances_is_not_updated() {
+    let first = groups(2, RollingUpdate, 1, 0, vec![role("a", 1, "A"), role("b", 2, "A")]);
+    let mut desk = Desk::empty(&first);
+    desk.run();
+    assert_eq!(updated_groups(&mut desk), 2);
+    desk.each(|group, role, _, pod| pod.terminating |= group == 1 && role.as_str() == "b");
+    desk.reap();
+    assert_eq!(updated_groups(&mut desk), 1, "{}", desk.line(1, "b"));
+    desk.run();
+    assert_eq!(updated_groups(&mut desk), 2);
+}
+
 #[test]
 fn a_second_gang_termination_backs_off() {
     let mut spec = single(1, 1, 0);

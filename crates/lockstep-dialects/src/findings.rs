@@ -56,6 +56,11 @@ impl<'a> Findings<'a> {
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
 
+    /// The warnings, whatever is wrong.
+    pub fn warnings(self) -> Vec<Problem> {
+        self.warnings
+    }
+
     fn problem(&self, path: String, message: String) -> Problem {
         let value = find(self.object, &path).and_then(shown);
         Problem { path, value, message, line: None }

@@ -25,7 +25,7 @@ pub use kind::Kind;
 pub use lowered::Lowered;
 pub use original::Original;
 pub use places::Places;
-pub use raised::{Raised, Seen, condition};
+pub use raised::{Lack, Raised, Seen, condition, wrong};
 pub use world::{Served, World};
 
 /// The language of another project.
@@ -42,6 +42,11 @@ pub trait Dialect: Sync {
     /// Reads an object that becomes a set: every error at once, in the words and at the places of the manifest. The
     /// set has been checked: what is wrong with it is translated back to where its user wrote it.
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>>;
+
+    /// What deserves a word in an object, also if it is refused.
+    fn warnings(&self, object: &Value, world: &World) -> Vec<Problem> {
+        self.lower(object, world).map(|lowered| lowered.warnings).unwrap_or_default()
+    }
 
     /// Changes of an object that stands which cannot be followed. `new` alone is for `lower` to judge.
     fn forbidden_changes(&self, old: &Value, new: &Value) -> Vec<Problem> {

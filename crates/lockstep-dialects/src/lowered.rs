@@ -9,9 +9,9 @@ use crate::places::Places;
 
 /// Identity templates are the dialect's own. That one does not fit comes of a name in it, and is worth a word only if
 /// nothing else is wrong; what the template is, never.
-fn worth_saying(problems: Vec<Problem>) -> Vec<Problem> {
+fn worth_saying(problems: Vec<Problem>, broken: bool) -> Vec<Problem> {
     let ours = |problem: &Problem| problem.path.contains(".identity");
-    let others = problems.iter().any(|problem| !ours(problem));
+    let others = broken || problems.iter().any(|problem| !ours(problem));
     let said = problems.into_iter().filter(|problem| !(others && ours(problem)));
     said.map(|problem| Problem { value: problem.value.clone().filter(|_| !ours(&problem)), ..problem })
         .collect()
@@ -47,7 +47,7 @@ impl Lowered {
             Err(problems) => {
                 // A name that is wrong makes everything wrong that is made from it; once is enough.
                 let mut said: Vec<String> = Vec::new();
-                for problem in worth_saying(problems) {
+                for problem in worth_saying(problems, found.is_broken()) {
                     let translated = places.translate(&problem);
                     if !places.is_folded(&problem.path) || !said.contains(&translated.path) {
                         said.push(translated.path.clone());

@@ -17,7 +17,7 @@ pub(crate) fn all_at_once(
     if misfits.is_empty() {
         return lower(object);
     }
-    let rest = fitting(schema, object).filter(|rest| check(schema, rest).is_empty());
+    let rest = rest(schema, object);
     if let Some(Err(others)) = rest.map(|rest| lower(&rest)) {
         // That a part is missing which was only taken out here is not worth a word.
         let news = |other: &Problem| misfits.iter().all(|misfit| !misfit.path.starts_with(&other.path));
@@ -25,6 +25,11 @@ pub(crate) fn all_at_once(
         misfits.extend(others);
     }
     Err(misfits)
+}
+
+/// What is left of an object without what does not fit, if that fits.
+pub(crate) fn rest(schema: &Value, object: &Value) -> Option<Value> {
+    fitting(schema, object).filter(|rest| check(schema, rest).is_empty())
 }
 
 /// What of a value fits, if it does itself. Places in lists mean something, so a list with a misfit goes as a whole.

@@ -11,6 +11,8 @@ pub struct World {
     pub objects: Vec<Value>,
     /// What the cluster can do.
     pub served: Served,
+    /// Nobody asked a cluster: more may be there than is known.
+    pub partial: bool,
 }
 
 /// Gangs the cluster knows.

@@ -27,10 +27,10 @@ pub(super) fn set(form: &Form<'_>, world: &World, found: &mut Findings<'_>) -> (
         ("spec.updateStrategy", "spec.updateStrategy.rollingUpdate"),
         ("spec.gang.terminationDelay", "spec.template.terminationDelay"),
         ("spec.roles", "spec.template.cliques"),
-        ("spec.identity.subdomain", "metadata.name"),
     ] {
         places.put(ours, theirs);
     }
+    places.fold("spec.identity", "metadata.name");
     let after = order::starts_after(form, found);
     let roles = form
         .parts
@@ -258,9 +258,7 @@ fn put_places(part: &Part<'_>, ours: &str, places: &mut Places) {
     places.put(format!("{ours}.replicas"), part.replicas.at.as_str());
     places.put(format!("{ours}.minAvailable"), part.min_available.at.as_str());
     places.put(format!("{ours}.updateStrategy"), part.limits.at.as_str());
-    for field in ["hostname", "podName"] {
-        places.put(format!("{ours}.identity.{field}"), format!("{}.name", part.at));
-    }
+    places.fold(format!("{ours}.identity"), format!("{}.name", part.at));
     if let (None, [clique]) = (part.group, part.cliques.as_slice()) {
         places.put(format!("{ours}.startsAfter"), format!("{}.spec.startsAfter", clique.at));
         places.put(format!("{ours}.template.spec"), format!("{}.spec.podSpec", clique.at));
@@ -270,6 +268,7 @@ fn put_places(part: &Part<'_>, ours: &str, places: &mut Places) {
 
 fn put_member(clique: &Clique<'_>, ours: &str, places: &mut Places) {
     places.put(ours, clique.at.as_str());
+    places.fold(format!("{ours}.identity"), format!("{}.name", clique.at));
     places.put(format!("{ours}.count"), clique.replicas.at.as_str());
     places.put(format!("{ours}.minAvailable"), clique.min_available.at.as_str());
     places.put(format!("{ours}.template.spec"), format!("{}.spec.podSpec", clique.at));

@@ -28,6 +28,7 @@ use serde_json::Value;
 
 use self::form::Form;
 use crate::findings::Findings;
+use crate::shape;
 use crate::{Dialect, Kind, Lowered, Raised, Seen, World};
 
 /// PodCliqueSets.
@@ -52,7 +53,14 @@ impl Dialect for Grove {
     }
 
     fn lower(&self, object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
-        crate::shape::all_at_once(&read::SCHEMA, object, |object| made(object, world))
+        shape::all_at_once(&read::SCHEMA, object, |object| made(object, world))
+    }
+
+    fn warnings(&self, object: &Value, world: &World) -> Vec<Problem> {
+        match self.lower(object, world) {
+            Ok(lowered) => lowered.warnings,
+            Err(_) => shape::rest(&read::SCHEMA, object).map(|rest| said(&rest, world)).unwrap_or_default(),
+        }
     }
 
     fn raise(&self, object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
@@ -67,15 +75,29 @@ impl Dialect for Grove {
     }
 }
 
+/// Whatever is wrong with a form, or deserves a word.
+fn judge(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
+    check::check(form, found);
+    placement::check(form, world, found);
+    claims::check(form, world, found);
+    queues::check(form, found);
+}
+
+/// What deserves a word in an object that is refused.
+fn said(object: &Value, world: &World) -> Vec<Problem> {
+    let Ok(spec) = read::spec(object) else { return Vec::new() };
+    let mut found = Findings::new(object);
+    let form = Form::of(object, &spec, &mut found);
+    judge(&form, world, &mut found);
+    found.warnings()
+}
+
 /// What becomes of an object that fits its schema.
 fn made(object: &Value, world: &World) -> Result<Lowered, Vec<Problem>> {
     let spec = read::spec(object)?;
     let mut found = Findings::new(object);
     let form = Form::of(object, &spec, &mut found);
-    check::check(&form, &mut found);
-    placement::check(&form, world, &mut found);
-    claims::check(&form, world, &mut found);
-    queues::check(&form, &mut found);
+    judge(&form, world, &mut found);
     let (set, places) = lower::set(&form, world, &mut found);
     let lowered = Lowered::close(&set, Vec::new(), places, found)?;
     Ok(Lowered { beside: children::beside(&form, world), ..lowered })

@@ -1,7 +1,8 @@
 //! Topology constraints, as pod affinity.
 //!
 //! A domain is a node label. Pods that are packed together have affinity to those that share their values of some
-//! labels, which the API server fills in (`matchLabelKeys`).
+//! labels, which the API server fills in (`matchLabelKeys`). Of several domains that are required of a pod, pod affinity
+//! can only hold one: the innermost.
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +14,7 @@ use crate::findings::Findings;
 use crate::world::World;
 
 /// A constraint, where it is written, and the labels that tell apart what it packs.
+#[derive(Clone)]
 struct Level<'a> {
     constraint: &'a TopologyConstraint,
     at: String,
@@ -24,14 +26,38 @@ struct Level<'a> {
 pub(super) struct Known {
     /// What was looked for and not found: where, and in a sentence.
     pub missing: Vec<(String, String)>,
+    /// What nobody here can know: where, and what it takes.
+    pub unknown: Vec<(String, String)>,
     /// Whether anything was looked for.
     pub asked: bool,
 }
 
+/// Why there is no node label for a domain.
+enum Miss {
+    /// There is none.
+    None(String),
+    /// There may be one: what it takes.
+    Unknown(String),
+}
+
+/// One domain that pods of a clique are packed into.
+struct Ask<'a> {
+    level: Level<'a>,
+    key: Result<String, Miss>,
+    required: bool,
+}
+
 /// Every constraint that has something wrong with itself, or no effect.
 pub(super) fn check(form: &Form<'_>, world: &World, found: &mut Findings<'_>) {
-    for (at, why) in known(form, world).missing {
+    let Known { missing, unknown, .. } = known(form, world);
+    for (at, why) in missing {
         found.warn(at, format!("has no effect: {why}"));
+    }
+    for (at, what) in unknown {
+        found.warn(at, format!("takes effect only where the cluster has {what}, which is not known here"));
+    }
+    for (at, why) in yielding(form, world) {
+        found.warn(at, why);
     }
     for level in all(form) {
         let TopologyConstraint { topology_name, pack, pack_domain } = level.constraint;
@@ -56,13 +82,53 @@ pub(super) fn place(
     world: &World,
     pod_spec: &mut Value,
 ) {
-    for (level, name) in named(around(form, part, clique)) {
-        for (domain, required) in domains(level.constraint) {
-            if let Ok(key) = key(world, name, domain) {
-                add(pod_spec, &term(form, &level, &key), required);
+    let asks = asks(form, part, clique, world);
+    let innermost = asks.iter().rposition(|ask| ask.required && ask.key.is_ok());
+    for (i, Ask { level, key, required }) in asks.iter().enumerate() {
+        if let Ok(key) = key {
+            add(pod_spec, &term(form, level, key), *required && innermost == Some(i));
+        }
+    }
+}
+
+/// What is required and only preferred, because a level below requires a domain, too: where, and in a sentence. A
+/// scheduler takes pods as being near only if they match all that is required of a pod: of two levels the wider would
+/// hold nothing as soon as a pod is the first of the narrower.
+pub(super) fn yielding(form: &Form<'_>, world: &World) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
+    for (part, clique) in form.cliques() {
+        let holds = |ask: &Ask<'_>| ask.required && !matches!(ask.key, Err(Miss::None(_)));
+        let mut required: Vec<String> =
+            asks(form, part, clique, world).into_iter().filter(holds).map(|ask| ask.level.at).collect();
+        let Some(inner) = required.pop() else { continue };
+        for outer in required {
+            match pairs.iter_mut().find(|(at, _)| *at == outer) {
+                Some((_, below)) if below.contains(&inner) => {}
+                Some((_, below)) => below.push(inner.clone()),
+                None => pairs.push((outer, vec![inner.clone()])),
             }
         }
     }
+    let told = |(at, below): (String, Vec<String>)| {
+        let why = format!(
+            "preferred, not required, for pods of which {} requires a domain, too: pod affinity holds one required \
+             domain of a pod; both would take a scheduler that packs whole PodGangs",
+            below.join(" or ")
+        );
+        (at, why)
+    };
+    pairs.into_iter().map(told).collect()
+}
+
+/// Every domain that the pods of a clique are packed into, the widest first.
+fn asks<'a>(form: &Form<'a>, part: &Part<'a>, clique: &Clique<'a>, world: &World) -> Vec<Ask<'a>> {
+    let mut all = Vec::new();
+    for (level, name) in named(around(form, part, clique)) {
+        for (domain, required) in domains(level.constraint) {
+            all.push(Ask { level: level.clone(), key: key(world, name, domain), required });
+        }
+    }
+    all
 }
 
 /// Whether the node labels of all domains are known.
@@ -72,11 +138,14 @@ pub(super) fn known(form: &Form<'_>, world: &World) -> Known {
         for (level, name) in named(around(form, part, clique)) {
             known.asked = true;
             for (domain, _) in domains(level.constraint) {
-                if let Err(why) = key(world, name, domain) {
-                    let missing = (level.at.clone(), why);
-                    if !known.missing.contains(&missing) {
-                        known.missing.push(missing);
-                    }
+                let (list, why) = match key(world, name, domain) {
+                    Ok(_) => continue,
+                    Err(Miss::None(why)) => (&mut known.missing, why),
+                    Err(Miss::Unknown(what)) => (&mut known.unknown, what),
+                };
+                let said = (level.at.clone(), why);
+                if !list.contains(&said) {
+                    list.push(said);
                 }
             }
         }
@@ -127,7 +196,7 @@ fn domains(constraint: &TopologyConstraint) -> Vec<(&str, bool)> {
 }
 
 /// The node label of a domain: of the topology that is named, or of the only one there is.
-fn key(world: &World, name: Option<&str>, domain: &str) -> Result<String, String> {
+fn key(world: &World, name: Option<&str>, domain: &str) -> Result<String, Miss> {
     let all: Vec<&Value> = [kinds::TOPOLOGY, kinds::FORMER_TOPOLOGY]
         .iter()
         .flat_map(|kind| world.of(kind).collect::<Vec<_>>())
@@ -138,8 +207,14 @@ fn key(world: &World, name: Option<&str>, domain: &str) -> Result<String, String
     };
     let Some(topology) = topology else {
         return Err(match name {
-            Some(name) => format!("there is no ClusterTopologyBinding {name}"),
-            None => "no ClusterTopologyBinding is named".to_owned(),
+            Some(name) if world.partial => {
+                Miss::Unknown(format!("ClusterTopologyBinding {name} with domain {domain}"))
+            }
+            None if world.partial && all.is_empty() => {
+                Miss::Unknown(format!("one ClusterTopologyBinding, with domain {domain}"))
+            }
+            Some(name) => Miss::None(format!("there is no ClusterTopologyBinding {name}")),
+            None => Miss::None("no ClusterTopologyBinding is named".to_owned()),
         });
     };
     let spec: Option<TopologySpec> = serde_json::from_value(topology["spec"].clone()).ok();
@@ -147,7 +222,7 @@ fn key(world: &World, name: Option<&str>, domain: &str) -> Result<String, String
     let name = topology["metadata"]["name"].as_str().unwrap_or_default();
     level
         .map(|level| level.key)
-        .ok_or_else(|| format!("ClusterTopologyBinding {name} has no domain {domain}"))
+        .ok_or_else(|| Miss::None(format!("ClusterTopologyBinding {name} has no domain {domain}")))
 }
 
 fn term(form: &Form<'_>, level: &Level<'_>, key: &str) -> Value {

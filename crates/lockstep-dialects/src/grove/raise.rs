@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockstep_api::GangScheduler;
-use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::status::{LockstepSetStatus, NAME_TAKEN};
 use serde_json::{Map, Value, json};
 
 use super::counts::{Counts, Share};
@@ -33,23 +33,23 @@ pub(super) fn raise(object: &Value, seen: &Seen<'_>, world: &World) -> Raised {
         }
         (_, lowered) => {
             let mut status = before.as_object().cloned().unwrap_or_default();
-            status
-                .insert("lastErrors".to_owned(), errors(before, lowered.err().unwrap_or_default(), seen.now));
+            let problems = lowered.err().unwrap_or_default();
+            let said = problems.iter().map(|problem| ("ERR_INVALID_SPEC", problem.to_string()));
+            status.insert("lastErrors".to_owned(), errors(before, said, seen.now));
             Raised { status: Value::Object(status), beside: Vec::new() }
         }
     }
 }
 
 /// What is wrong, with the time at which it was first seen.
-fn errors(before: &Value, problems: &[lockstep_api::Problem], now: &str) -> Value {
-    let error = |problem: &lockstep_api::Problem| {
-        let description = problem.to_string();
+fn errors(before: &Value, said: impl Iterator<Item = (&'static str, String)>, now: &str) -> Value {
+    let error = |(code, description): (&str, String)| {
         let known = before["lastErrors"].as_array().into_iter().flatten();
         let since = known.clone().find(|old| old["description"] == description.as_str());
         let since = since.map_or(json!(now), |old| old["observedAt"].clone());
-        json!({"code": "ERR_INVALID_SPEC", "description": description, "observedAt": since})
+        json!({"code": code, "description": description, "observedAt": since})
     };
-    problems.iter().map(error).collect()
+    said.map(error).collect()
 }
 
 struct Teller<'a> {
@@ -94,6 +94,13 @@ impl Teller<'_> {
             told.extend(tally);
             status["updateProgress"] = Value::Object(told);
         }
+        let lacks = self.seen.lacks();
+        if !lacks.is_empty() {
+            let code =
+                |reason: &str| if reason == NAME_TAKEN { "ERR_NAME_TAKEN" } else { "ERR_WRITE_FAILED" };
+            let said = lacks.into_iter().map(|(reason, message)| (code(&reason), message));
+            status["lastErrors"] = errors(&self.object["status"], said, self.seen.now);
+        }
         status
     }
 
@@ -105,6 +112,8 @@ impl Teller<'_> {
         let reason = match rollout.phase.as_str() {
             "Stalled" => "ProgressDeadlineExceeded",
             _ if under_way => "UpdateInProgress",
+            "Complete" | "PartitionReached" | "RolledBack" => "UpdateCompleted",
+            _ if self.seen.status.revision.stable.is_none() => "FirstStart",
             _ => "UpdateCompleted",
         };
         let waits = lockstep_api::Problem {
@@ -127,7 +136,12 @@ impl Teller<'_> {
         let known = placement::known(self.form, self.world);
         if known.asked {
             let (reason, message) = match known.missing.first() {
-                None => ("AllClusterTopologyLevelsAvailable", "all domains have a node label".to_owned()),
+                None => {
+                    let mut said = vec!["all domains have a node label".to_owned()];
+                    let yielding = placement::yielding(self.form, self.world).into_iter();
+                    said.extend(yielding.map(|(at, why)| format!("{at}: {why}")));
+                    ("AllClusterTopologyLevelsAvailable", said.join("; "))
+                }
                 Some((_, why)) if why.starts_with("ClusterTopologyBinding") => {
                     ("ClusterTopologyLevelsUnavailable", why.clone())
                 }
@@ -136,6 +150,7 @@ impl Teller<'_> {
             let missing = !known.missing.is_empty();
             all.push(condition(before, "TopologyLevelsUnavailable", missing, reason, &message, seen));
         }
+        all.extend(self.seen.children(before, self.generation(self.object)));
         all
     }
 

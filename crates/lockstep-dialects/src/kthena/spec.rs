@@ -137,11 +137,17 @@ pub(super) struct NetworkTopology {
 }
 
 impl NetworkTopology {
-    /// It says how near the pods of a ServingGroup are, by the number of a tier, and nothing else.
-    pub fn is_of_group_alone(&self) -> bool {
-        let others = [&self.serving_group_anti_affinity, &self.role_affinity, &self.role_anti_affinity];
+    /// What it says beyond how near the pods of a ServingGroup are, by the number of a tier.
+    pub fn not_handed_on(&self) -> impl Iterator<Item = &'static str> {
         let named = self.group_policy.as_ref().is_some_and(|near| near.highest_tier_name.is_some());
-        self.role_policy.is_none() && others.into_iter().all(Option::is_none) && !named
+        let said = [
+            ("groupPolicy.highestTierName", named),
+            ("rolePolicy", self.role_policy.is_some()),
+            ("servingGroupAntiAffinity", self.serving_group_anti_affinity.is_some()),
+            ("roleAffinity", self.role_affinity.is_some()),
+            ("roleAntiAffinity", self.role_anti_affinity.is_some()),
+        ];
+        said.into_iter().filter(|(_, said)| *said).map(|(field, _)| field)
     }
 }
 

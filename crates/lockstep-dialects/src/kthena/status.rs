@@ -78,7 +78,8 @@ fn conditions(object: &Value, seen: &Seen<'_>) -> Value {
     let put = |(kind, holds, reason, message): Claim| {
         condition(&object["status"], kind, holds, reason, &message, when)
     };
-    said.into_iter().map(put).collect()
+    let children = seen.lowered.ok().and_then(|_| seen.children(&object["status"], when.1));
+    said.into_iter().map(put).chain(children).collect()
 }
 
 fn claims(seen: &Seen<'_>, places: &Places) -> Vec<Claim> {

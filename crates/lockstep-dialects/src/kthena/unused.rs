@@ -14,15 +14,20 @@ pub(super) fn check(spec: &Spec, scheduler: GangScheduler, found: &mut Findings<
         found.warn(format!("spec.plugins[{i}]"), message);
     }
     let group = &spec.template;
-    let volcano = scheduler == GangScheduler::Volcano;
-    let message = match volcano {
+    let at = "spec.template.networkTopology";
+    let message = match scheduler == GangScheduler::Volcano {
         true => {
-            "has no effect: of a networkTopology, mode and highestTierAllowed of groupPolicy are handed to Volcano"
+            "has no effect: Volcano is handed mode and highestTierAllowed of the group's groupPolicy alone"
         }
         false => "has no effect: nothing in this cluster knows its network",
     };
-    if group.network_topology.as_ref().is_some_and(|it| !(volcano && it.is_of_group_alone())) {
-        found.warn("spec.template.networkTopology", message);
+    if let Some(topology) = &group.network_topology {
+        match scheduler {
+            GangScheduler::Volcano => {
+                topology.not_handed_on().for_each(|field| found.warn(format!("{at}.{field}"), message));
+            }
+            _ => found.warn(at, message),
+        }
     }
     for (i, role) in group.roles.iter().enumerate() {
         let at = format!("spec.template.roles[{i}]");

@@ -12,6 +12,9 @@ use crate::{Findings, Served};
 /// Why a gang that was asked for is none.
 pub(crate) const NOBODY: &str = "the cluster knows no gangs";
 
+/// What is said of a minimum that is larger than its role.
+pub(crate) const FEWER: &str = "the role has ";
+
 /// A gang, and what the pods of it carry.
 #[derive(Debug, Default)]
 pub(crate) struct Wish {
@@ -20,8 +23,8 @@ pub(crate) struct Wish {
     pub annotations: BTreeMap<String, String>,
     /// The priority of pods that name none.
     pub priority: Option<String>,
-    /// The least the gang needs of each role; of others all.
-    pub least: BTreeMap<String, u32>,
+    /// The least the gang needs of each role, and where it is said; of others all.
+    pub least: BTreeMap<String, (u32, String)>,
 }
 
 /// What the group asks for, as far as the cluster can do it.
@@ -43,7 +46,9 @@ pub(crate) fn wish(group: &Group, given: &[Given], served: Served, found: &mut F
         return wish;
     }
     for it in given {
-        wish.least.extend(it.gang().unwrap_or_default());
+        let at = |role: &str| format!("{}.strategy.scheduling.gang.minReplicas[{role}]", it.at);
+        let least = it.gang().unwrap_or_default().into_iter();
+        wish.least.extend(least.map(|(role, least)| (role.clone(), (least, at(&role)))));
     }
     let timeout =
         policy.and_then(|it| it.kube_scheduling.as_ref()).and_then(|it| it.schedule_timeout_seconds);

@@ -113,8 +113,16 @@ fn roles(
         };
         let mut lowered = role::lower(&dressing, &format!("spec.roles[{i}]"), places, found)?;
         scale(group, world, role, &mut lowered, &at, found);
-        if let Some(least) = wish.least.get(&role.name) {
-            lowered.role.min_available = Some(IntOrPercent::Int((*least).min(lowered.role.replicas)));
+        if let Some((least, at)) = wish.least.get(&role.name) {
+            let replicas = lowered.role.replicas;
+            if *least > replicas {
+                let fewer = gang::FEWER;
+                found.warn(
+                    at.clone(),
+                    format!("{fewer}{replicas} replicas, which the gang needs, not {least}"),
+                );
+            }
+            lowered.role.min_available = Some(IntOrPercent::Int((*least).min(replicas)));
         }
         Some((workload, lowered))
     };

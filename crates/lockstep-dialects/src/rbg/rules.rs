@@ -157,7 +157,7 @@ fn one(it: &Given, i: usize, before: &[Rule], found: &mut Findings<'_>) -> Optio
             .and_then(|scaling| self::scaling(scaling, &format!("{at}.strategy.scaling"), found)),
     };
     let asks = rule.rolling_update.is_some() || rule.affinity_scheduling.is_some() || rule.scaling.is_some();
-    if !asks && it.gang().is_none() {
+    if !asks && it.gang().is_none() && strategy.segment_scheduling.is_none() {
         found.warn(format!("{at}.strategy"), "asks for nothing");
     }
     asks.then_some(rule)

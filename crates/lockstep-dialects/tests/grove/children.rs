@@ -68,7 +68,8 @@ fn set(replicas: u32) -> Value {
 
 /// The world after one look, in which somebody scales the handle of a replica.
 fn scaled(world: &World, object: &Value, replica: usize, to: u32) -> World {
-    let mut world = World { objects: lower_in(object, world).beside, served: world.served };
+    let mut world =
+        World { objects: lower_in(object, world).beside, served: world.served, ..World::default() };
     world.objects[replica]["spec"]["replicas"] = json!(to);
     world
 }
@@ -83,7 +84,7 @@ fn whoever_scales_one_replica_scales_all() {
     let world = scaled(&World::default(), &three, 1, 5);
     assert_eq!(replicas(&three, &world), 5);
     // Written back to all handles, and kept.
-    let world = World { objects: lower_in(&three, &world).beside, served: world.served };
+    let world = World { objects: lower_in(&three, &world).beside, served: world.served, ..World::default() };
     assert!(world.objects.iter().all(|it| it["spec"]["replicas"] == 5));
     assert_eq!(replicas(&three, &world), 5);
     // The next one, on another handle.

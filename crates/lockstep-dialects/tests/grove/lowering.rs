@@ -10,7 +10,7 @@ use crate::support::{lower, lower_in, object, said, yaml};
 fn documents(text: &str) -> (Value, World) {
     let mut all: Vec<Value> = text.split("\n---\n").map(yaml).collect();
     let set = all.remove(0);
-    (set, World { objects: all, served: Served::default() })
+    (set, World { objects: all, ..World::default() })
 }
 
 #[test]
@@ -113,22 +113,72 @@ fn topology() {
     assert_eq!(
         leader.template["spec"]["affinity"]["podAffinity"],
         json!({
+            // A scheduler looks for pods that match all that is required at once: only the innermost can be.
             "requiredDuringSchedulingIgnoredDuringExecution": [
-                term(replica.clone(), "topology.kubernetes.io/zone"),
-                term(
-                    json!(["grove.io/podcliquescalinggroup", "grove.io/podcliquescalinggroup-replica-index"]),
-                    "example.com/rack"
-                ),
                 term(json!(["grove.io/podclique"]), "kubernetes.io/hostname"),
             ],
             "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "podAffinityTerm": term(replica.clone(), "topology.kubernetes.io/zone")},
                 {"weight": 100, "podAffinityTerm": term(replica, "example.com/rack")},
+                {"weight": 100, "podAffinityTerm": term(
+                    json!(["grove.io/podcliquescalinggroup", "grove.io/podcliquescalinggroup-replica-index"]),
+                    "example.com/rack"
+                )},
             ],
         })
     );
+    let said: Vec<String> = lowered.warnings.iter().map(ToString::to_string).collect();
+    let yields = |at: &str, to: &str| {
+        format!(
+            "{at}.topologyConstraint: preferred, not required, for pods of which {to} requires a domain, too: pod \
+             affinity holds one required domain of a pod; both would take a scheduler that packs whole PodGangs"
+        )
+    };
+    let group = "spec.template.podCliqueScalingGroups[0]";
+    let clique = "spec.template.cliques[1].topologyConstraint";
+    let both = format!("{clique} or {group}.topologyConstraint");
+    for said_once in [yields("spec.template", &both), yields(group, clique)] {
+        assert_eq!(said.iter().filter(|it| **it == said_once).count(), 1, "{said_once}\n{said:#?}");
+    }
     let unknown = lower(&set);
     let said: Vec<String> = unknown.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(said.iter().filter(|it| it.contains("ClusterTopologyBinding racks")).count(), 3, "{said:#?}");
+}
+
+/// Without a cluster nobody knows which topologies there are.
+#[test]
+fn a_topology_that_nobody_can_know_is_not_said_to_be_missing() {
+    let of = |topology: &str| {
+        object(&format!(
+            "replicas: 1\ntemplate:\n  topologyConstraint: {{{topology}packDomain: block}}\n  cliques:\n  - {{name: a, \
+             topologyConstraint: {{packDomain: rack}}, spec: {{podSpec: $P}}}}\n  - {{name: b, spec: {{podSpec: $P}}}}"
+        ))
+    };
+    let said = |object: &Value, objects: Vec<Value>| -> Vec<String> {
+        let lowered = lower_in(object, &World { objects, partial: true, ..World::default() });
+        lowered.warnings.iter().map(ToString::to_string).collect()
+    };
+    let yields = "spec.template.topologyConstraint: preferred, not required, for pods of which \
+                  spec.template.cliques[0].topologyConstraint requires a domain, too: ";
+    for (topology, what) in
+        [("", "one ClusterTopologyBinding,"), ("topologyName: t, ", "ClusterTopologyBinding t")]
+    {
+        let said = said(&of(topology), Vec::new());
+        let takes = |at: &str, domain: &str| {
+            format!(
+                "spec.template.{at}: takes effect only where the cluster has {what} with domain {domain}, which is not known here"
+            )
+        };
+        assert_eq!(said[0], takes("topologyConstraint", "block"));
+        assert_eq!(said[1], takes("cliques[0].topologyConstraint", "rack"));
+        assert!(said.len() == 3 && said[2].starts_with(yields), "{said:#?}");
+    }
+    let known = json!({"apiVersion": "grove.io/v1alpha1", "kind": "ClusterTopologyBinding", "metadata": {"name": "t"},
+                       "spec": {"levels": [{"domain": "rack", "key": "r"}]}});
+    assert_eq!(
+        said(&of("topologyName: t, "), vec![known]),
+        ["spec.template.topologyConstraint: has no effect: ClusterTopologyBinding t has no domain block"]
+    );
 }
 
 /// A level may name the topology for those below it, and nothing else.
@@ -251,7 +301,7 @@ fn who_schedules_gangs() {
         ("volcano", Served { volcano: false, ..all }, GangScheduler::PodGroup),
     ];
     for (name, served, expected) in rows {
-        let world = World { objects: Vec::new(), served };
+        let world = World { served, ..World::default() };
         assert_eq!(lower_in(&set(name), &world).set.spec.gang.scheduler, expected, "{name} {served:?}");
     }
 }

@@ -171,7 +171,13 @@ fn counts_are_kept(
     seed: u64,
 ) {
     let status = some_status(rng, &lowered.set);
-    let seen = Seen { lowered: Ok(lowered), status: &status, current: true, now: "2026-01-01T00:00:00Z" };
+    let seen = Seen {
+        lowered: Ok(lowered),
+        status: &status,
+        current: true,
+        lacking: &[],
+        now: "2026-01-01T00:00:00Z",
+    };
     let raised = grove().raise(object, &seen, world);
     for role in &status.roles {
         let suffix = format!("-{}", role.name);
@@ -248,6 +254,7 @@ fn nonsense_is_answered() {
             lowered: lowered.as_ref().map_err(|_| errors),
             status: &nothing,
             current: true,
+            lacking: &[],
             now: "2026-01-01T00:00:00Z",
         };
         let _ = grove().raise(&bad, &seen, &world());

@@ -1,7 +1,7 @@
 //! What is said of a PodCliqueSet and its parts.
 
 use lockstep_api::status::{GroupRoleStatus, GroupStatus, LockstepSetStatus, RoleStatus};
-use lockstep_dialects::{Seen, World};
+use lockstep_dialects::{Lack, Seen, World};
 use serde_json::{Value, json};
 
 use crate::support::{grove, lower, object};
@@ -42,7 +42,7 @@ struct Told {
 fn raise(object: &Value, status: &LockstepSetStatus, now: &str) -> Told {
     let lowered = lower(object);
     let world = World { objects: lowered.beside.clone(), ..World::default() };
-    let seen = Seen { lowered: Ok(&lowered), status, current: true, now };
+    let seen = Seen { lowered: Ok(&lowered), status, current: true, lacking: &[], now };
     let raised = grove().raise(object, &seen, &world);
     Told { status: raised.status, beside: raised.beside }
 }
@@ -173,13 +173,52 @@ fn stalled() {
     assert_eq!(condition["message"], "spec.template.cliques[0].spec.updateStrategy lets nothing move");
 }
 
+/// A first start is no update, and what it waits for is no update that is complete.
+#[test]
+fn a_first_start_that_waits() {
+    let mut first = status("Progressing", "", vec![role("a", 0, 0)], &[]);
+    first.revision.stable = None;
+    first.rollout.waiting_for = "create pod simple-0-a-0: exceeded quota".to_owned();
+    let told = raise(&standing(), &first, "2026-01-01T00:00:00Z");
+    let condition = condition(&told.status, "UpdateInProgress");
+    let said = ["status", "reason", "message"].map(|field| condition[field].clone());
+    assert_eq!(said, ["False", "FirstStart", "create pod simple-0-a-0: exceeded quota"].map(|it| json!(it)));
+}
+
+/// What belongs beside the set and is not there is said, and the rest goes on.
+#[test]
+fn what_lacks_beside_the_set() {
+    let mut object = standing();
+    let mut status = status("Complete", "new", vec![role("a", 6, 6), role("sg", 4, 4)], &[]);
+    (status.ready_replicas, status.updated_replicas) = (2, 2);
+    let lowered = lower(&object);
+    let lacking = [Lack { reason: "WriteFailed", message: "apply HorizontalPodAutoscaler x: no".to_owned() }];
+    let raise = |object: &Value, lacking: &[Lack], now: &str| {
+        let seen = Seen { lowered: Ok(&lowered), status: &status, current: true, lacking, now };
+        grove().raise(object, &seen, &World::default()).status
+    };
+    let told = raise(&object, &lacking, "2026-01-01T00:00:00Z");
+    assert_eq!((&told["observedGeneration"], &told["updatedReplicas"]), (&json!(4), &json!(2)));
+    assert_eq!(
+        told["lastErrors"],
+        json!([{"code": "ERR_WRITE_FAILED", "description": "apply HorizontalPodAutoscaler x: no", "observedAt": "2026-01-01T00:00:00Z"}])
+    );
+    let children = condition(&told, "ChildrenApplied");
+    assert_eq!((&children["status"], &children["reason"]), (&json!("False"), &json!("WriteFailed")));
+    assert_eq!(lockstep_dialects::wrong(&told), ["apply HorizontalPodAutoscaler x: no"]);
+    object["status"] = told;
+    assert_eq!(raise(&object, &lacking, "2026-01-01T00:01:00Z"), object["status"], "nothing changed");
+    let told = raise(&object, &[], "2026-01-01T00:02:00Z");
+    assert_eq!((&told["lastErrors"], lockstep_dialects::wrong(&told)), (&Value::Null, Vec::new()));
+}
+
 #[test]
 fn what_is_wrong() {
     let bad = object("replicas: 1\ntemplate: {cliques: [{name: a, spec: {podSpec: $P, minAvailable: 2}}]}");
     let problems = grove().lower(&bad, &World::default()).expect_err("wrong");
     let raise = |object: &Value, now| {
         let status = LockstepSetStatus::default();
-        let seen = Seen { lowered: Err(&problems), status: &status, current: false, now };
+        let seen = Seen { lowered: Err(&problems), status: &status, current: false, lacking: &[], now };
         grove().raise(object, &seen, &World::default()).status
     };
     let mut object = bad.clone();
@@ -226,8 +265,13 @@ fn topology() {
         let world = World { objects, ..World::default() };
         let lowered = crate::support::lower_in(&set, &world);
         let nothing = LockstepSetStatus::default();
-        let seen =
-            Seen { lowered: Ok(&lowered), status: &nothing, current: false, now: "2026-01-01T00:00:00Z" };
+        let seen = Seen {
+            lowered: Ok(&lowered),
+            status: &nothing,
+            current: false,
+            lacking: &[],
+            now: "2026-01-01T00:00:00Z",
+        };
         let raised = grove().raise(&set, &seen, &world);
         let condition = condition(&raised.status, "TopologyLevelsUnavailable");
         assert_eq!(

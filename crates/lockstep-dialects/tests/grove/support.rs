@@ -42,7 +42,11 @@ pub fn lower_in(object: &Value, world: &World) -> Lowered {
 pub fn said(object: &Value) -> Vec<String> {
     match grove().lower(object, &World::default()) {
         Ok(lowered) => lowered.warnings.iter().map(|warning| format!("? {warning}")).collect(),
-        Err(problems) => problems.iter().map(|problem| format!("! {problem}")).collect(),
+        Err(problems) => {
+            let errors = problems.iter().map(|problem| format!("! {problem}"));
+            let warnings = grove().warnings(object, &World::default()).into_iter();
+            errors.chain(warnings.map(|warning| format!("? {warning}"))).collect()
+        }
     }
 }
 

@@ -133,7 +133,13 @@ fn raising_keeps_counts(object: &Value, lowered: &lockstep_dialects::Lowered, rn
         roles: lowered.set.spec.roles.iter().map(role).collect(),
         ..LockstepSetStatus::default()
     };
-    let seen = Seen { lowered: Ok(lowered), status: &status, current: true, now: "2026-08-01T10:00:00Z" };
+    let seen = Seen {
+        lowered: Ok(lowered),
+        status: &status,
+        current: true,
+        lacking: &[],
+        now: "2026-08-01T10:00:00Z",
+    };
     let raised = dialect().raise(object, &seen, &World::default()).status;
     let field = |name: &str| raised[name].as_u64().and_then(|n| u32::try_from(n).ok());
     assert_eq!(field("replicas"), Some(replicas));
@@ -202,7 +208,8 @@ fn broken_manifests_are_refused_in_words() {
         }
         let status = LockstepSetStatus::default();
         let lowered = lowered.as_ref().map_err(Vec::as_slice);
-        let seen = Seen { lowered, status: &status, current: false, now: "2026-08-01T10:00:00Z" };
+        let seen =
+            Seen { lowered, status: &status, current: false, lacking: &[], now: "2026-08-01T10:00:00Z" };
         dialect().raise(&object, &seen, &world);
         dialect().forbidden_changes(&before, &object);
     }

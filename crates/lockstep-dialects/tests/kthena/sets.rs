@@ -44,6 +44,29 @@ fn an_order_of_roles_becomes_steps() {
 }
 
 #[test]
+fn of_a_network_topology_what_is_not_handed_on_is_said_by_name() {
+    let topology = |more: &str| {
+        let group = format!("groupPolicy: {{mode: hard, highestTierAllowed: 1{more}");
+        let yaml = MINIMAL.replacen("spec:\n", "spec:\n  schedulerName: volcano\n", 1);
+        let yaml = yaml.replacen("    roles:", &format!("    networkTopology: {{{group}}}\n    roles:"), 1);
+        lines(&lowered(&yaml, &with_volcano()).warnings)
+    };
+    let why = "has no effect: Volcano is handed mode and highestTierAllowed of the group's groupPolicy alone";
+    assert_eq!(topology("}"), "");
+    assert_eq!(
+        topology("}, rolePolicy: {mode: hard, highestTierAllowed: 1}"),
+        format!("spec.template.networkTopology.rolePolicy: {why}")
+    );
+    assert_eq!(
+        topology(", highestTierName: rack}, roleAffinity: {}"),
+        format!(
+            "spec.template.networkTopology.groupPolicy.highestTierName: \"rack\": {why}\n\
+             spec.template.networkTopology.roleAffinity: {why}"
+        )
+    );
+}
+
+#[test]
 fn every_field_is_accepted_and_what_it_does_not_do_is_said() {
     let lowered = lowered(EVERYTHING, &World::default());
     let said = [

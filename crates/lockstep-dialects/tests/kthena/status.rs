@@ -45,7 +45,7 @@ fn second_step() -> LockstepSetStatus {
 fn raise(object: &Value, status: &LockstepSetStatus, current: bool, world: &World) -> Raised {
     let lowered = dialect().lower(object, world);
     let lowered = lowered.as_ref().map_err(Vec::as_slice);
-    dialect().raise(object, &Seen { lowered, status, current, now: NOW }, world)
+    dialect().raise(object, &Seen { lowered, status, current, lacking: &[], now: NOW }, world)
 }
 
 fn said(status: &LockstepSetStatus) -> Value {

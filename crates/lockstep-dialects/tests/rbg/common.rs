@@ -26,7 +26,11 @@ pub fn first(text: &str) -> Lowered {
 
 /// A cluster that knows Kubernetes' own gangs and Volcano's.
 pub fn world(objects: &[Value]) -> World {
-    World { objects: objects.to_vec(), served: Served { pod_groups: true, volcano: true, pod_gangs: false } }
+    World {
+        objects: objects.to_vec(),
+        served: Served { pod_groups: true, volcano: true, pod_gangs: false },
+        partial: false,
+    }
 }
 
 pub fn said(problems: &[Problem]) -> Vec<String> {

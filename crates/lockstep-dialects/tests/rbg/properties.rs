@@ -132,8 +132,13 @@ fn valid_manifests_become_sets_that_can_roll() {
                 ..RoleStatus::default()
             });
         }
-        let seen =
-            Seen { lowered: Ok(&lowered), status: &status, current: true, now: "2026-01-01T00:00:00Z" };
+        let seen = Seen {
+            lowered: Ok(&lowered),
+            status: &status,
+            current: true,
+            lacking: &[],
+            now: "2026-01-01T00:00:00Z",
+        };
         let raised = Rbg.raise(&object, &seen, &World::default());
         assert_eq!(raised.status["observedGeneration"], 3);
         for (i, role) in status.roles.iter().enumerate().filter(|_| object["kind"] == "RoleBasedGroup") {
@@ -211,7 +216,8 @@ fn whatever_is_written_nothing_panics() {
         let lowered = Rbg.lower(&all[0], &world);
         let status = LockstepSetStatus::default();
         let said = lowered.as_ref().map_err(Vec::as_slice);
-        let seen = Seen { lowered: said, status: &status, current: true, now: "2026-01-01T00:00:00Z" };
+        let seen =
+            Seen { lowered: said, status: &status, current: true, lacking: &[], now: "2026-01-01T00:00:00Z" };
         Rbg.raise(&all[0], &seen, &world);
         match lowered {
             Ok(_) => accepted += 1,

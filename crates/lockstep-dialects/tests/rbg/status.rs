@@ -30,7 +30,7 @@ fn status(phase: &str, prefill: [u32; 5], decode: [u32; 5]) -> LockstepSetStatus
 fn raise(object: &Value, status: &LockstepSetStatus, world: &World, now: &str) -> Raised {
     let lowered = Rbg.lower(object, world);
     let said = lowered.as_ref().map_err(Vec::as_slice);
-    Rbg.raise(object, &Seen { lowered: said, status, current: true, now }, world)
+    Rbg.raise(object, &Seen { lowered: said, status, current: true, lacking: &[], now }, world)
 }
 
 #[test]
@@ -68,6 +68,27 @@ fn where_each_role_of_a_coordination_stands() {
         }]);
         assert_eq!(raised.status["coordinationState"], wanted, "{}", status.rollout.phase);
     }
+}
+
+/// A condition that does not hold says why, too, and a gang is not said to need more than there is.
+#[test]
+fn nothing_is_said_without_a_reason_and_no_more_than_is_so() {
+    let gang = "coordination: [{name: a, roles: [prefill], strategy: {scheduling: {gang: {minReplicas: {prefill: 5}}}}}]";
+    let objects = documents(&group(gang, &[("prefill", 2)], "engine:1"));
+    let mut complete = status("Complete", [2, 2, 2, 2, 2], [0, 0, 0, 0, 0]);
+    complete.rollout.waiting_for = String::new();
+    let raised = raise(&objects[0], &complete, &crate::common::world(&objects), "2026-01-01T00:00:00Z");
+    let of = |kind: &str| {
+        let all = raised.status["conditions"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|it| it["type"] == kind).expect("a condition")
+    };
+    assert_eq!(of("Progressing")["message"], "nothing is left to do");
+    let at = "spec.coordination[0].strategy.scheduling.gang.minReplicas[prefill]";
+    let fewer = "the role has 2 replicas, which the gang needs, not 5";
+    let gang = of("GangConfigured");
+    assert_eq!(gang["message"], format!("the group is scheduled as a gang; {at}: 5: {fewer}"));
+    let all = raised.status["conditions"].as_array().cloned().unwrap_or_default();
+    assert!(all.iter().all(|it| it["message"] != ""), "{all:#?}");
 }
 
 #[test]

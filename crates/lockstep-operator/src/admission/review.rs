@@ -75,7 +75,9 @@ pub fn examine(request: &AdmissionRequest<DynamicObject>, tongue: &Tongue) -> Ex
         }
         read => {
             problems.extend(read.err().into_iter().flatten());
-            Examined::Answered(Box::new(denied(response, about, &problems)), ReviewOutcome::Denied)
+            let mut response = denied(response, about, &problems);
+            response.warnings = said(tongue.warnings(&object).iter().map(one_line).collect());
+            Examined::Answered(Box::new(response), ReviewOutcome::Denied)
         }
     }
 }

@@ -56,6 +56,14 @@ impl Tongue {
         }
     }
 
+    /// What deserves a word in an object that is refused.
+    pub fn warnings(&self, object: &Value) -> Vec<Problem> {
+        match self {
+            Self::Ours => Vec::new(),
+            Self::Theirs(dialect, world) => dialect.warnings(object, world),
+        }
+    }
+
     /// Changes that cannot be followed.
     pub fn forbidden(&self, old: &Value, new: &Value) -> Vec<Problem> {
         match self {

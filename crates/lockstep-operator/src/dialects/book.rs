@@ -95,7 +95,7 @@ impl Book {
         let other = |id: &Id| self.kind(id).is_some_and(|becomes_set| !becomes_set);
         let near = pages.iter().filter(|(id, _)| id.namespace == namespace || id.namespace.is_empty());
         let objects = near.filter(|(id, _)| other(id)).map(|(_, object)| Value::clone(object)).collect();
-        World { objects, served }
+        World { objects, served, partial: false }
     }
 
     /// Whether an object of the dialect becomes a set; nothing if it is not one of the dialect's.

@@ -51,9 +51,10 @@ impl Desk {
             return Err(ActError::NotLeader);
         }
         let watched = self.watched.iter().find(|watched| watched.is_of(id));
-        let watched = watched.ok_or_else(|| ActError::Unknown {
+        let watched = watched.ok_or_else(|| ActError::Refused {
             doing: doing.to_owned(),
-            message: format!("the cluster does not serve {}s, or nobody watches them", id.kind),
+            code: 404,
+            message: format!("the cluster does not serve {}s, or did not when the operator started", id.kind),
         })?;
         Ok((
             watched,

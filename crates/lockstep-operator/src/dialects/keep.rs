@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use lockstep_api::status::LockstepSetStatus;
+use lockstep_api::status::{INVALID_SPEC, LockstepSetStatus, NAME_TAKEN, WRITE_FAILED};
 use lockstep_api::{API_VERSION, KIND, Problem};
-use lockstep_dialects::{Dialect, Lowered, Raised, Seen, Served, World};
+use lockstep_dialects::{Dialect, Lack, Lowered, Raised, Seen, Served, World};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::desk::{Applied, Desk, is_current};
 use super::id::{Id, group_of, is_leaving};
@@ -16,6 +18,9 @@ use super::{book::Book, wanted};
 use crate::act::ActError;
 use crate::clock::Clock;
 use crate::report::{Herald, Note};
+
+/// How long until a name that somebody else has is tried again: nobody watches what is not ours.
+const UNTIL_FREE: Duration = Duration::from_secs(60);
 
 /// Keeps the objects of a dialect.
 pub struct Keeper {
@@ -37,8 +42,35 @@ pub struct Keeper {
 struct Outcome {
     lowered: Result<Lowered, Vec<Problem>>,
     set: Option<Arc<Value>>,
-    /// What could not be written, and is tried again.
+    /// The set is not what the object asks for: it could not be written.
+    behind: bool,
+    /// What could not be written, and is tried again: the first of it.
     failed: Option<ActError>,
+    /// What is not there as it should be, for people.
+    lacking: Vec<Lack>,
+}
+
+impl Outcome {
+    /// A write failed. What may be well the next time, whatever the object says, is not worth a word.
+    fn failed(&mut self, error: ActError) {
+        if matches!(&error, ActError::Refused { code, .. } if !matches!(code, 409 | 429)) {
+            self.lacking.push(Lack { reason: WRITE_FAILED, message: error.to_string() });
+        }
+        self.failed.get_or_insert(error);
+    }
+
+    /// What is wrong, in one word and in sentences.
+    fn wrong(&self) -> Option<(&'static str, String)> {
+        match &self.lowered {
+            Err(problems) => {
+                Some((INVALID_SPEC, problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")))
+            }
+            Ok(_) => {
+                let said: Vec<&str> = self.lacking.iter().map(|lack| lack.message.as_str()).collect();
+                self.lacking.first().map(|first| (first.reason, said.join("\n")))
+            }
+        }
+    }
 }
 
 impl Keeper {
@@ -57,21 +89,23 @@ impl Keeper {
         }
         let world = self.book.world(&id.namespace, (self.served)());
         let outcome = self.make(&object, &world).await;
-        let wrong = match &outcome.lowered {
-            Ok(_) => None,
-            Err(problems) => Some(problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")),
-        };
-        if let Some(wrong) = wrong.as_deref().filter(|_| wrong != *told) {
+        let wrong = outcome.wrong();
+        let said = wrong.as_ref().map(|(_, said)| said);
+        if let Some((reason, problems)) = wrong.as_ref().filter(|_| said != told.as_ref()) {
             tracing::warn!(
                 kind = id.kind,
                 namespace = id.namespace,
                 name = id.name,
-                problems = wrong,
-                "is refused"
+                reason,
+                problems,
+                "is not as it should be"
             );
-            self.tell(&object, wrong).await;
+            self.tell(&object, reason, problems).await;
         }
-        *told = wrong;
+        if outcome.lacking.iter().any(|lack| lack.reason == NAME_TAKEN) {
+            self.book.ring([id.clone()], Instant::now() + UNTIL_FREE);
+        }
+        *told = wrong.map(|(_, said)| said);
         self.say(&object, &outcome, &world).await?;
         outcome.failed.map_or(Ok(()), Err)
     }
@@ -92,24 +126,27 @@ impl Keeper {
     }
 
     async fn make(&self, object: &Arc<Value>, world: &World) -> Outcome {
-        let mut outcome = Outcome { lowered: self.dialect.lower(object, world), set: None, failed: None };
+        let lowered = self.dialect.lower(object, world);
+        let mut outcome = Outcome { lowered, set: None, behind: false, failed: None, lacking: Vec::new() };
         let standing = self.book.get(&set_id(object));
         let ours = |set: &Arc<Value>| super::id::is_made_from(set, &object["metadata"]["uid"]);
         let free = standing.as_ref().is_none_or(ours);
         outcome.set = standing.filter(ours);
-        let Ok(lowered) = &outcome.lowered else { return outcome };
+        let Ok(lowered) = outcome.lowered.clone() else { return outcome };
         // The set's controller makes the services that its pods need, unless those of that name are there.
-        if let Err(error) = self.apply_beside(object, lowered, |it| free && is_service(it)).await {
-            outcome.failed = Some(error);
+        let first = |it: &Value| free && is_service(it);
+        if !self.apply_beside(object, &lowered, first, &mut outcome).await {
+            outcome.behind = true;
             return outcome;
         }
-        let set = wanted::set(object, lowered, self.dialect.name());
+        let set = wanted::set(object, &lowered, self.dialect.name());
         match self.desk.apply(&set, object).await {
             Ok(Applied::Stands(set)) => outcome.set = Some(set),
             // It is asked for again when the other is gone, which the watch tells.
             Ok(Applied::Leaving) => return outcome,
             Ok(Applied::InTheWay) => {
-                outcome.lowered = Err(vec![in_the_way(object, KIND)]);
+                let message = in_the_way(object, &set_id(object));
+                outcome.lowered = Err(vec![problem("metadata.name", message)]);
                 return outcome;
             }
             Err(ActError::Refused { code: code @ 400..429, message, doing }) if code != 409 => {
@@ -117,52 +154,63 @@ impl Keeper {
                 outcome.lowered =
                     Err(vec![problem("spec", format!("the set made from it is refused: {message}"))]);
                 outcome.failed = Some(error);
+                outcome.behind = true;
                 return outcome;
             }
             Err(error) => {
-                outcome.failed = Some(error);
+                outcome.failed(error);
+                outcome.behind = true;
                 return outcome;
             }
         }
-        match self.keep_beside(object, lowered).await {
-            Ok(None) => {}
-            Ok(Some(problem)) => outcome.lowered = Err(vec![problem]),
-            Err(error) => outcome.failed = Some(error),
-        }
+        self.apply_beside(object, &lowered, |it| !first(it), &mut outcome).await;
+        self.tidy_beside(object, &lowered, &mut outcome).await;
         outcome
     }
 
-    /// Applies what stands beside a set, and removes what stood there once. Gives what is in the way of it.
-    async fn keep_beside(&self, object: &Value, lowered: &Lowered) -> Result<Option<Problem>, ActError> {
-        let in_the_way = self.apply_beside(object, lowered, |_| true).await?;
+    /// Removes what stood beside a set once.
+    async fn tidy_beside(&self, object: &Value, lowered: &Lowered, outcome: &mut Outcome) {
         let name = self.dialect.name();
         let kept: BTreeSet<Id> =
             lowered.beside.iter().map(|it| Id::of(&wanted::beside(object, it, name))).collect();
         let uid = &object["metadata"]["uid"];
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         for old in self.book.beside(namespace, uid) {
-            if !kept.contains(&Id::of(&old)) && !is_leaving(&old) {
-                self.desk.delete(&old).await?;
+            if !kept.contains(&Id::of(&old))
+                && !is_leaving(&old)
+                && let Err(error) = self.desk.delete(&old).await
+            {
+                outcome.failed(error);
             }
         }
-        Ok(in_the_way)
     }
 
-    /// Applies some of what stands beside a set. Gives what is in the way of it.
+    /// Applies some of what stands beside a set, each whatever became of the others. Returns whether all of it that
+    /// is not somebody else's stands, as it should be or as it was.
     async fn apply_beside(
         &self,
         object: &Value,
         lowered: &Lowered,
         which: impl Fn(&Value) -> bool,
-    ) -> Result<Option<Problem>, ActError> {
-        let mut in_the_way = None;
+        outcome: &mut Outcome,
+    ) -> bool {
+        let mut stands = true;
         for beside in lowered.beside.iter().filter(|it| which(it)) {
             let wanted = wanted::beside(object, beside, self.dialect.name());
-            if self.desk.apply(&wanted, object).await? == Applied::InTheWay {
-                in_the_way = Some(in_the_way_of(object, &Id::of(&wanted)));
+            let id = Id::of(&wanted);
+            match self.desk.apply(&wanted, object).await {
+                Ok(Applied::Stands(_) | Applied::Leaving) => {}
+                Ok(Applied::InTheWay) => {
+                    let message = in_the_way(object, &id);
+                    outcome.lacking.push(Lack { reason: NAME_TAKEN, message });
+                }
+                Err(error) => {
+                    stands &= self.book.get(&id).is_some();
+                    outcome.failed(error);
+                }
             }
         }
-        Ok(in_the_way)
+        stands
     }
 
     /// Says where the object stands, and those beside it.
@@ -173,7 +221,8 @@ impl Keeper {
             lowered: outcome.lowered.as_ref().map_err(Vec::as_slice),
             status: &status.unwrap_or_default(),
             // A set that could not be written speaks of what was wished for before.
-            current: outcome.failed.is_none() && outcome.set.as_ref().is_some_and(|set| is_current(set)),
+            current: !outcome.behind && outcome.set.as_ref().is_some_and(|set| is_current(set)),
+            lacking: &outcome.lacking,
             now: &now,
         };
         let Raised { status, beside } = self.dialect.raise(object, &seen, world);
@@ -202,7 +251,7 @@ impl Keeper {
     }
 
     /// Tells what is wrong with an object. An event that is lost is no reason to stop: the status says the same.
-    async fn tell(&self, object: &Value, wrong: &str) {
+    async fn tell(&self, object: &Value, reason: &str, wrong: &str) {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let metadata = &object["metadata"];
         let about = ObjectReference {
@@ -213,7 +262,7 @@ impl Keeper {
             uid: text(&metadata["uid"]),
             ..ObjectReference::default()
         };
-        let note = Note { warning: true, reason: "InvalidSpec".to_owned(), message: wrong.to_owned() };
+        let note = Note { warning: true, reason: reason.to_owned(), message: wrong.to_owned() };
         if let Err(error) = self.herald.tell(&about, &note).await {
             tracing::warn!(%error, "cannot send an event");
         }
@@ -234,16 +283,10 @@ fn set_id(object: &Value) -> Id {
     Id { group: group_of(API_VERSION).to_owned(), kind: KIND.to_owned(), ..Id::of(object) }
 }
 
-fn in_the_way(object: &Value, kind: &str) -> Problem {
-    in_the_way_of(object, &Id { kind: kind.to_owned(), ..Id::of(object) })
-}
-
-fn in_the_way_of(object: &Value, taken: &Id) -> Problem {
+fn in_the_way(object: &Value, taken: &Id) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
     let (of, name) = (&taken.kind, &taken.name);
-    let message =
-        format!("a {of} named {name} is there and was not made from this {kind}; delete or rename either");
-    problem("metadata.name", message)
+    format!("a {of} named {name} is there and was not made from this {kind}; delete or rename either")
 }
 
 fn problem(path: &str, message: String) -> Problem {

@@ -23,5 +23,5 @@ pub async fn read(
             Err(error) => return Err(error),
         }
     }
-    Ok(World { objects, served: served::ask(client).await })
+    Ok(World { objects, served: served::ask(client).await, partial: false })
 }

@@ -2,9 +2,12 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time as Stamp};
-use lockstep_api::status::INVALID_SPEC;
+use lockstep_api::status::{CHILDREN, INVALID_SPEC, NAME_TAKEN};
 use lockstep_core::status::Phase;
 use lockstep_core::time::Time;
+
+/// No more names than this are said.
+const MOST_NAMES: usize = 5;
 
 /// What conditions are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,22 @@ pub fn invalid(message: String, before: &[Condition], generation: i64, now: Time
         ("Stalled", true, reason(), message),
     ];
     claims.into_iter().map(|claim| condition(claim, before, generation, now)).collect()
+}
+
+/// The condition of a set whose services have names that somebody else has; none if there is no such name.
+pub fn children(taken: &[String], before: &[Condition], generation: i64, now: Time) -> Option<Condition> {
+    let line = |name: &String| {
+        format!(
+            "a Service named {name} is there and was not made from this set: pods have names in DNS only as \
+             far as it is headless and selects them; delete or rename it"
+        )
+    };
+    let mut said: Vec<String> = taken.iter().take(MOST_NAMES).map(line).collect();
+    if let Some(more) = taken.len().checked_sub(MOST_NAMES).filter(|more| *more > 0) {
+        said.push(format!("and {more} more"));
+    }
+    let claim = (CHILDREN, false, NAME_TAKEN.to_owned(), said.join("\n"));
+    (!taken.is_empty()).then(|| condition(claim, before, generation, now))
 }
 
 fn claims(outlook: &Outlook) -> [Claim; 3] {

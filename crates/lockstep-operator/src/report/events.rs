@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lockstep_api::status::{BlockedStatus, LockstepSetStatus};
+use lockstep_api::status::{BlockedStatus, CHILDREN, LockstepSetStatus};
 
 /// Something worth an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,7 @@ pub fn notes(before: &LockstepSetStatus, after: &LockstepSetStatus) -> Vec<Note>
     note_steps(before, after, &mut notes);
     note_blocks(before, after, &mut notes);
     note_restarts(before, after, &mut notes);
+    note_children(before, after, &mut notes);
     notes
 }
 
@@ -121,6 +122,17 @@ fn note_restarts(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &
             let message = format!("{} is restarted as a whole, {} in a row", restart.what, restart.count);
             notes.push(Note { warning: true, reason: "Restarted".into(), message });
         }
+    }
+}
+
+/// What belongs beside the set and is not there.
+fn note_children(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut Vec<Note>) {
+    let lacks = |status: &LockstepSetStatus| {
+        let said = status.conditions.iter().find(|it| it.type_ == CHILDREN && it.status == "False");
+        said.map(|it| (it.reason.clone(), it.message.clone()))
+    };
+    if let Some((reason, message)) = lacks(after).filter(|now| lacks(before).as_ref() != Some(now)) {
+        notes.push(Note { warning: true, reason, message });
     }
 }
 

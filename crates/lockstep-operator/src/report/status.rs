@@ -45,6 +45,8 @@ pub struct Report<'a> {
     pub plan: &'a Plan,
     /// What could not be written.
     pub troubles: &'a [Trouble],
+    /// Names of services that somebody else has.
+    pub taken: &'a [String],
     /// What time it is.
     pub now: Time,
 }
@@ -76,6 +78,12 @@ impl Report<'_> {
             ),
             memory: serde_json::Value::Null,
         };
+        status.conditions.extend(conditions::children(
+            self.taken,
+            &self.wish.status.conditions,
+            self.wish.generation,
+            self.now,
+        ));
         // A memory always is JSON; if it ever were not, it would count as lost.
         status.memory = serde_json::to_value(&self.plan.memory).unwrap_or_default();
         status

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::desk::Handle;
-use super::keep::{Keeper, scaled};
+use super::keep::{Keeper, UNTIL_FREE, scaled};
 use super::pace::{Backoff, Pace, Topic};
 use super::wish::{Checked, Wish};
 use super::writes::in_time;
@@ -246,7 +246,9 @@ impl Actor {
         let budgets = self.accounts().await;
         let plan = self.plan(&spec, wish, budgets);
         let troubles: Vec<Trouble> = self.troubles.values().cloned().collect();
-        let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, now: self.now() };
+        let taken: Vec<String> = self.handle.desk().taken.keys().cloned().collect();
+        let now = self.now();
+        let report = Report { wish, spec: &spec, plan: &plan, troubles: &troubles, taken: &taken, now };
         let status = report.status();
         self.took = began.elapsed();
         for (rule, ratio) in report.skews() {
@@ -326,6 +328,10 @@ impl Actor {
         // As many as autoscalers want are called by their names.
         keeper.services(&checked.parsed.set, &scaled(&checked.spec, &self.handle)).await?;
         keeper.scales(&checked.spec).await?;
+        let next = self.handle.desk().taken.values().min().map(|seen| *seen + UNTIL_FREE);
+        if let Some(next) = next {
+            self.wake_at(next);
+        }
         self.succeeded(&Topic::Upkeep);
         Ok(())
     }

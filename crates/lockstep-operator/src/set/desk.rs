@@ -29,6 +29,8 @@ pub struct Desk {
     pub gangs: BTreeMap<String, GangKnown>,
     /// Its headless services.
     pub services: BTreeSet<String>,
+    /// Names of headless services that somebody else has, and when that was last seen.
+    pub taken: BTreeMap<String, Time>,
 }
 
 /// The scale of a role.

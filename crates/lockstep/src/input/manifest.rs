@@ -7,6 +7,7 @@ use lockstep_api::{Document, Problem, Valid};
 use lockstep_core::model::Spec;
 
 use super::complaint::{BadInput, Complaint};
+use super::strangers;
 use super::texts::{Text, Texts};
 use super::theirs::{self, Theirs};
 
@@ -60,6 +61,10 @@ impl Manifest {
                     Err(BadInput(vec![Complaint::of_file(file, message)]))
                 }
             };
+        }
+        let strangers = strangers::read(file, &text);
+        if !strangers.is_empty() {
+            return Err(BadInput(strangers));
         }
         match lockstep_api::parse(&text) {
             Ok(parsed) => {

@@ -19,6 +19,7 @@ pub mod scales;
 pub mod shown;
 pub mod spread;
 pub mod state_file;
+mod strangers;
 mod strikes;
 pub mod texts;
 pub mod theirs;

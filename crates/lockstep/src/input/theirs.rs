@@ -42,6 +42,11 @@ pub fn objects(text: &str) -> Vec<Value> {
     documents.iter().map(Document::to_json).filter(|value| kind_of(value).is_some()).collect()
 }
 
+/// Whether an object is of a kind that some dialect has.
+pub fn is_known(object: &Value) -> bool {
+    kind_of(object).is_some()
+}
+
 /// Whether an object lives in no namespace.
 pub fn is_of_all(object: &Value) -> bool {
     kind_of(object).is_some_and(|kind| !kind.namespaced)
@@ -56,7 +61,7 @@ fn kind_of(object: &Value) -> Option<&'static Kind> {
 fn world(dialect: &dyn Dialect, values: &[Value]) -> World {
     let other = |value: &&Value| dialect.kinds().iter().any(|kind| !kind.becomes_set && kind.is_of(value));
     let objects = values.iter().filter(other).cloned().collect();
-    World { objects, served: Served { pod_groups: true, volcano: true, pod_gangs: true } }
+    World { objects, served: Served { pod_groups: true, volcano: true, pod_gangs: true }, partial: true }
 }
 
 fn manifest(
@@ -75,7 +80,9 @@ fn manifest(
             Ok(Manifest { file: file.to_owned(), text: text.to_owned(), set, spec, warnings, theirs })
         }
         Err(problems) => {
-            Err(BadInput(problems.into_iter().map(|it| Complaint::error(file, placed(it))).collect()))
+            let errors = problems.into_iter().map(|it| Complaint::error(file, placed(it)));
+            let warnings = dialect.warnings(value, world).into_iter();
+            Err(BadInput(errors.chain(warnings.map(|it| Complaint::warning(file, placed(it)))).collect()))
         }
     }
 }

@@ -12,6 +12,10 @@ use serde_json::Value;
 use super::{advice, words};
 use crate::input::live_set::{LiveSet, moment};
 
+/// So many names are all said; of more only so many, and how many more there are.
+const MOST_NAMES: usize = 5;
+const FIRST_NAMES: usize = 3;
+
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,6 +28,9 @@ pub struct Why {
     pub phase: String,
     /// In one sentence.
     pub summary: String,
+    /// What is wrong with what the set is made from, or lacking beside it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<String>,
     /// What waits, one by one.
     pub blocked: Vec<Block>,
     /// When it counts as stalled if nothing more is achieved.
@@ -90,6 +97,10 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
         namespace: set.namespace.clone(),
         phase: rollout.phase.clone(),
         summary: summary(set, &blocked),
+        lacking: lockstep_dialects::wrong(&set.object.data["status"])
+            .into_iter()
+            .filter(|_| set.refusal().is_none())
+            .collect(),
         blocked,
         deadline: rollout.deadline.clone(),
         deadline_text: deadline(set, spec, now),
@@ -196,16 +207,29 @@ fn look_up(spec: &Value, rule: &str) -> Option<String> {
 }
 
 impl Why {
+    /// What the object that the set is made from says is wrong: the set's own part of it is in there.
+    pub fn of_maker(&mut self, maker: &str, status: &Value) {
+        let said: Vec<String> = lockstep_dialects::wrong(status);
+        if !said.is_empty() {
+            self.lacking = said.into_iter().map(|line| format!("{maker}: {line}")).collect();
+        }
+    }
+
     /// The answer for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.summary);
-        let alike =
-            |a: &Block, b: &Block| (&a.reason, &a.rule, &a.message) == (&b.reason, &b.rule, &b.message);
-        let mut count = 0;
-        for blocks in self.blocked.chunk_by(alike) {
-            write_blocks(&mut text, blocks);
-            count += 1;
+        for line in &self.lacking {
+            let _ = writeln!(text, "  {line}");
         }
+        let mut alike: Vec<Vec<&Block>> = Vec::new();
+        for block in &self.blocked {
+            match alike.iter_mut().find(|known| known.first().is_some_and(|first| first.is_like(block))) {
+                Some(known) => known.push(block),
+                None => alike.push(vec![block]),
+            }
+        }
+        alike.iter().for_each(|blocks| write_blocks(&mut text, blocks));
+        let count = alike.len();
         let nothing_else = (count == 1).then(|| "Nothing else is blocked.".to_owned());
         let end: Vec<String> = nothing_else.into_iter().chain(self.deadline_text.clone()).collect();
         if !end.is_empty() {
@@ -215,13 +239,49 @@ impl Why {
     }
 }
 
+impl Block {
+    /// The pod that could not be written, if that is what it says.
+    fn pod(&self) -> Option<&str> {
+        let rest = self.message.strip_prefix("create pod ").or(self.message.strip_prefix("delete pod "))?;
+        rest.split_once(": ").map(|(pod, _)| pod)
+    }
+
+    /// Whether another waits for the same, be it with another pod.
+    fn is_like(&self, other: &Self) -> bool {
+        let message = |block: &Self| match block.pod() {
+            Some(pod) => block.message.replace(pod, ""),
+            None => block.message.clone(),
+        };
+        (&self.reason, &self.rule) == (&other.reason, &other.rule) && message(self) == message(other)
+    }
+}
+
+/// The first few names, each once, and how many more there are.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    names.for_each(|name| {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    });
+    if all.len() <= MOST_NAMES {
+        return words::list(&all);
+    }
+    let more = format!("{} more", all.len() - FIRST_NAMES);
+    words::list(&[&all[..FIRST_NAMES], &[more.as_str()]].concat())
+}
+
 /// Writes what waits for the same reason.
-fn write_blocks(text: &mut String, blocks: &[Block]) {
+fn write_blocks(text: &mut String, blocks: &[&Block]) {
     let Some(first) = blocks.first() else { return };
-    let what: Vec<&str> = blocks.iter().map(|block| block.what.as_str()).collect();
-    let have = if blocks.len() == 1 { "has" } else { "have" };
+    let what = some(blocks.iter().map(|block| block.what.as_str()));
+    let have = if blocks.iter().all(|block| block.what == first.what) { "has" } else { "have" };
     let waited = first.waited.map(|waited| format!(" for {waited}")).unwrap_or_default();
-    let _ = writeln!(text, "  {} {have} waited{waited}: {}.", words::list(&what), first.message);
+    let _ = writeln!(text, "  {what} {have} waited{waited}: {}.", first.message.trim_end_matches('.'));
+    let others = || blocks.iter().filter_map(|block| block.pod()).filter(|pod| Some(*pod) != first.pod());
+    if others().next().is_some() {
+        let _ = writeln!(text, "    the same of {}", some(others()));
+    }
     if !first.rule.is_empty() {
         let value = first.value.as_ref().map(|value| format!(", which is {value}")).unwrap_or_default();
         let _ = writeln!(text, "    by {}{value} ({})", first.rule, first.reason);
@@ -316,6 +376,39 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("\n  llama-0 has waited for 4s: llama-0 waits for llama-1"), "{text}");
         assert!(!text.contains("Nothing else"), "{text}");
+    }
+
+    #[test]
+    fn one_cause_is_said_once_for_all_pods_and_what_lacks_beside_the_set_is_said() {
+        let blocked = |i: u32| {
+            let (pod, more) = (format!("llama-0-web-{i}"), "is invalid: limits: Required value");
+            json!({"what": "llama", "reason": "CreateFailed", "since": "2026-01-31T11:59:56Z",
+                   "message": format!("create pod {pod}: Pod \"{pod}\" {more}")})
+        };
+        let mut all: Vec<Value> = (0..16).map(blocked).collect();
+        all.push(json!({"what": "llama", "reason": "CreateFailed", "since": "2026-01-31T11:59:56Z",
+                        "message": "create pod llama-1-web-0: exceeded quota"}));
+        let set = set("Progressing", "", None, json!(all));
+        let mut why = explain(&set, &spec(), moment(NOW).unwrap());
+        why.of_maker(
+            "PodCliqueSet llama",
+            &json!({"lastErrors": [{"description": "apply A b: not served"}]}),
+        );
+        let text = why.text();
+        let shown = "\
+  PodCliqueSet llama: apply A b: not served
+  llama has waited for 4s: create pod llama-0-web-0: Pod \"llama-0-web-0\" is invalid: limits: Required value.
+    the same of llama-0-web-1, llama-0-web-2, llama-0-web-3 and 12 more
+  llama has waited for 4s: create pod llama-1-web-0: exceeded quota.
+";
+        assert!(text.contains(shown), "{text}");
+        let lacking = why.lacking.clone();
+        why.of_maker("PodCliqueSet llama", &json!({}));
+        assert_eq!(why.lacking, lacking);
+        let wait =
+            |i: u32| json!({"what": format!("llama-{i}"), "reason": "GroupsExhausted", "message": "m"});
+        let many = said(&self::set("Progressing", "", None, json!((0..9).map(wait).collect::<Vec<_>>())));
+        assert!(many.contains("\n  llama-0, llama-1, llama-2 and 6 more have waited: m.\n"), "{many}");
     }
 
     #[test]

@@ -66,6 +66,39 @@ fn what_is_wrong_is_said_with_its_line() {
     assert_eq!(ran(&["lint", "-f", "-"], SERVING).code, 0);
 }
 
+/// Warnings stand beside errors, and what a cluster may have is not said to be missing.
+#[test]
+fn what_has_no_effect_is_said_along_with_what_is_wrong_and_what_is_not_known_is_said_to_be() {
+    let set = "\
+apiVersion: grove.io/v1alpha1
+kind: PodCliqueSet
+metadata: {name: llama}
+spec:
+  replicas: 1
+  replicaSpreadConstraints: []
+  template:
+    topologyConstraint: {packDomain: rack}
+    cliques:
+    - {name: worker, spec: {minAvailable: 2, podSpec: {containers: [{name: main, image: 'vllm:1'}]}}}
+";
+    let lint = ran(&["lint", "-f", "-"], set);
+    assert_eq!(
+        (lint.code, lint.out.as_str()),
+        (
+            1,
+            "\
+stdin:10: error: spec.template.cliques[0].spec.minAvailable: 2: must not be more than replicas, which is 1
+stdin:6: warning: spec.replicaSpreadConstraints: of a former version; has no effect; use topologySpreadConstraints of podSpec
+stdin:8: warning: spec.template.topologyConstraint: takes effect only where the cluster has one ClusterTopologyBinding, with domain rack, which is not known here
+1 file: 1 error, 2 warnings
+"
+        )
+    );
+    let former = ran(&["lint", "-f", "-"], &set.replace("PodCliqueSet", "PodGangSet"));
+    let said = "stdin:2: error: kind: \"PodGangSet\": not known here as one of grove.io/v1alpha1; known are PodCliqueSet";
+    assert!(former.code == 1 && former.out.starts_with(said), "{}", former.out);
+}
+
 #[test]
 fn they_are_planned_and_simulated_as_they_are() {
     let plan = ran(&["plan", "--to", "-", "-o", "json"], SERVING);

@@ -72,8 +72,11 @@ fn with_nulls() -> Vec<(Kind, Value, Value)> {
 
 #[test]
 fn a_set_is_the_same_with_and_without_them() {
-    let world =
-        World { objects: objects(), served: Served { pod_groups: true, volcano: true, pod_gangs: true } };
+    let world = World {
+        objects: objects(),
+        served: Served { pod_groups: true, volcano: true, pod_gangs: true },
+        ..World::default()
+    };
     for (kind, object, nulls) in with_nulls() {
         let Some((dialect, _)) = lockstep_dialects::of(&object) else { continue };
         let set = |object: &Value| dialect.lower(object, &world).map(|lowered| lowered.set);

@@ -1,5 +1,5 @@
-//! The smallest dialect there can be: a Toy has a size and an image, and may have a note or a service beside it. A
-//! ToyBox of the same name says another size.
+//! The smallest dialect there can be: a Toy has a size and an image, and may have an autoscaler, a note or a service
+//! beside it. A ToyBox of the same name says another size.
 
 use lockstep_api::{LockstepSet, Problem, parse_json};
 use lockstep_dialects::definition::{Version, definition};
@@ -74,16 +74,29 @@ impl Dialect for Toys {
         let set: LockstepSet = parse_json(&set)?.set.into_inner();
         let note = |text: &Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}-note")}, "data": {"note": text}});
         let service = |port: &Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"clusterIP": "None", "ports": [{"port": port}]}});
-        let beside = spec.get("note").map(note).into_iter().chain(spec.get("port").map(service)).collect();
+        let scaler = |most: &Value| {
+            json!({
+                "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name},
+                "spec": {"maxReplicas": most, "scaleTargetRef": {"kind": "Toy", "name": name}},
+            })
+        };
+        let beside =
+            [spec.get("most").map(scaler), spec.get("note").map(note), spec.get("port").map(service)];
+        let beside = beside.into_iter().flatten().collect();
         let mut places = Places::default();
         places.put("spec.roles[0].replicas", "spec.size");
         Lowered::close(&set, beside, places, found)
     }
 
-    fn raise(&self, _object: &Value, seen: &Seen<'_>, _world: &World) -> Raised {
+    fn raise(&self, object: &Value, seen: &Seen<'_>, _world: &World) -> Raised {
         let wrong: Vec<String> =
             seen.lowered.err().unwrap_or_default().iter().map(ToString::to_string).collect();
         let phase = if seen.current { seen.status.rollout.phase.as_str() } else { "Unknown" };
-        Raised { status: json!({"phase": phase, "wrong": wrong}), beside: Vec::new() }
+        let lacking: Vec<String> =
+            seen.lacks().into_iter().map(|(why, said)| format!("{why}: {said}")).collect();
+        let children = seen.children(&object["status"], 1);
+        let conditions: Vec<Value> = children.into_iter().collect();
+        let status = json!({"phase": phase, "wrong": wrong, "lacking": lacking, "conditions": conditions});
+        Raised { status, beside: Vec::new() }
     }
 }

@@ -233,6 +233,76 @@ fn a_set_that_is_not_ours_is_never_touched() {
     });
 }
 
+/// What the cluster does not serve, or refuses, holds up nothing else; it is said, and tried again.
+#[test]
+fn what_cannot_be_written_beside_a_set_is_said_and_holds_up_nothing_else() {
+    in_virtual_time(async {
+        let nursery = Nursery::open().await;
+        let _operator = nursery.operator();
+        nursery.toy(json!({"size": 1, "image": "toy:1", "most": 3, "note": "n"})).await;
+        nursery.until_phase("Complete").await;
+        let notes: Api<ConfigMap> = Api::namespaced(nursery.client.clone(), "default");
+        notes.get("llama-note").await.expect("what comes after it is made");
+        let said = "apply HorizontalPodAutoscaler llama: the cluster does not serve HorizontalPodAutoscalers, \
+                    or did not when the operator started";
+        let status = nursery.status().await;
+        assert_eq!(status["lacking"], json!([format!("WriteFailed: {said}")]));
+        assert_eq!(status["wrong"], json!([]));
+        let told = async || {
+            let all = nursery.events("Toy").await;
+            all.into_iter().filter(|(reason, _)| reason == "WriteFailed").collect::<Vec<_>>()
+        };
+        assert_eq!(told().await, [("WriteFailed".to_owned(), said.to_owned())]);
+        // It rolls, too.
+        nursery.toy(json!({"size": 1, "image": "toy:2", "most": 3, "note": "n"})).await;
+        nursery.until_images(&["toy:2"]).await;
+        nursery.until_phase("Complete").await;
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert_eq!(told().await.len(), 1, "it is told once");
+        nursery.toy(json!({"size": 1, "image": "toy:2", "note": "n"})).await;
+        nursery.until("nothing lacks", || async { nursery.status().await["lacking"] == json!([]) }).await;
+    });
+}
+
+/// A name that somebody else has is theirs; who waits for it is told, and gets it when it is free.
+#[test]
+fn a_name_beside_a_set_that_somebody_else_has_is_said_until_it_is_free() {
+    in_virtual_time(async {
+        let nursery = Nursery::open().await;
+        let notes: Api<ConfigMap> = Api::namespaced(nursery.client.clone(), "default");
+        let services: Api<Service> = Api::namespaced(nursery.client.clone(), "default");
+        let how = PatchParams::apply("someone").force();
+        let note = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "llama-note"}, "data": {"note": "theirs"}});
+        notes.patch("llama-note", &how, &Patch::Apply(&note)).await.expect("a note");
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "llama"}, "spec": {"clusterIP": "None", "selector": {"app": "other"}}});
+        services.patch("llama", &how, &Patch::Apply(&service)).await.expect("a service");
+        let _operator = nursery.operator();
+        nursery.toy(json!({"size": 1, "image": "toy:1", "note": "ours"})).await;
+        let lacks = [
+            "NameTaken: a ConfigMap named llama-note is there and was not made from this Toy; delete or rename either",
+            "NameTaken: a Service named llama is there and was not made from this set: pods have names in DNS only \
+             as far as it is headless and selects them; delete or rename it",
+        ];
+        nursery.until_images(&["toy:1"]).await;
+        nursery.until_phase("Complete").await;
+        nursery.until("both", || async { nursery.status().await["lacking"] == json!(lacks) }).await;
+        let set = nursery.sets().get("llama").await.expect("the set");
+        let of_set = set.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        assert!(of_set.iter().any(|it| it["type"] == "ChildrenApplied" && it["reason"] == "NameTaken"));
+        let told: Vec<String> =
+            nursery.events("Toy").await.into_iter().map(|(why, it)| format!("{why}: {it}")).collect();
+        assert!(lacks.iter().all(|lack| told.iter().any(|it| it == lack)), "{told:#?}");
+        let theirs = notes.get("llama-note").await.expect("their note");
+        assert_eq!(theirs.data.expect("data")["note"], "theirs");
+
+        notes.delete("llama-note", &DeleteParams::default()).await.expect("deleted");
+        services.delete("llama", &DeleteParams::default()).await.expect("deleted");
+        nursery.until("nothing lacks", || async { nursery.status().await["lacking"] == json!([]) }).await;
+        assert_eq!(notes.get("llama-note").await.expect("a note").owner_references()[0].kind, "Toy");
+        assert_eq!(services.get("llama").await.expect("a service").owner_references()[0].kind, "LockstepSet");
+    });
+}
+
 #[test]
 fn another_object_is_read_beside_it() {
     in_virtual_time(async {

@@ -76,6 +76,7 @@ impl Talk<'_> {
             vec![self.ready(lowered), self.progressing(), self.rolling("RollingUpdateInProgress")];
         conditions.push(self.restarting());
         conditions.extend(self.no_gang(lowered));
+        conditions.extend(self.seen.children(self.before(), self.generation));
         let mut status = json!({
             "observedGeneration": self.observed(),
             "conditions": conditions,
@@ -121,7 +122,15 @@ impl Talk<'_> {
     /// Whether something is on its way, and what it waits for.
     fn progressing(&self) -> Value {
         let rollout = &self.status().rollout;
-        let waits = rollout.waiting_for.as_str();
+        let waits = match (rollout.waiting_for.as_str(), rollout.phase.as_str()) {
+            ("", "Complete") => "nothing is left to do",
+            ("", "PartitionReached") => "what may move has moved; the partition keeps the rest",
+            ("", "RolledBack") => "the last update was taken back",
+            ("", "Paused") => "it is paused",
+            ("", "Stalled") => "no progress within the deadline",
+            ("", _) => "on its way",
+            (waits, _) => waits,
+        };
         match rollout.phase.as_str() {
             "Stalled" => self.condition("Progressing", false, "Stalled", waits),
             "Progressing" | "RollingBack" => self.condition("Progressing", true, &rollout.phase, waits),
@@ -137,7 +146,9 @@ impl Talk<'_> {
             ["Progressing", "Paused", "Stalled", "RollingBack"].contains(&status.rollout.phase.as_str());
         let new = status.revision.stable.as_ref().is_some_and(|stable| *stable != status.revision.update);
         if under_way && new {
-            self.condition(kind, true, &status.rollout.phase, &status.rollout.waiting_for)
+            let waits = status.rollout.waiting_for.as_str();
+            let message = if waits.is_empty() { "on its way" } else { waits };
+            self.condition(kind, true, &status.rollout.phase, message)
         } else {
             self.condition(kind, false, "NoUpdate", "no update is under way")
         }
@@ -157,8 +168,10 @@ impl Talk<'_> {
     /// A gang was asked for, and nobody schedules gangs.
     fn no_gang(&self, lowered: &Lowered) -> Option<Value> {
         if lowered.set.spec.gang.scheduler != GangScheduler::None {
-            let message = "the group is scheduled as a gang";
-            return Some(self.condition("GangConfigured", true, "Configured", message));
+            let mut said = vec!["the group is scheduled as a gang".to_owned()];
+            let fewer = lowered.warnings.iter().filter(|it| it.message.starts_with(super::gang::FEWER));
+            said.extend(fewer.map(ToString::to_string));
+            return Some(self.condition("GangConfigured", true, "Configured", &said.join("; ")));
         }
         let asked =
             lowered.warnings.iter().find(|warning| warning.message.starts_with(super::gang::NOBODY))?;

@@ -44,6 +44,7 @@ impl Talk<'_> {
         };
         let mut conditions = vec![ready, self.rolling("Rolling"), self.progressing()];
         conditions.extend(self.no_gang(lowered));
+        conditions.extend(self.seen.children(self.before(), self.generation));
         json!({
             "observedGeneration": self.observed(),
             "replicas": spec.replicas,

@@ -12,6 +12,7 @@ use kube::{Client, Error, Resource};
 use lockstep_api::label;
 
 pub use self::scales::{read_scale, scaled};
+pub use self::services::UNTIL_FREE;
 use super::desk::Handle;
 use super::wish::Wish;
 use crate::act::{ActError, SetRef};

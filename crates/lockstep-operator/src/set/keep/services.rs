@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Service;
-use kube::Error;
-use kube::api::Api;
+use kube::api::{Api, ListParams};
+use kube::{Error, ResourceExt};
 use lockstep_api::identity::{Identity, Values, default_pod_name, expand};
-use lockstep_api::{Valid, label};
+use lockstep_api::{KIND, Valid, label};
 use lockstep_core::model::{Role, Spec};
 use lockstep_core::number::Limits;
+use lockstep_core::time::Millis;
 use serde_json::json;
 
 use super::{Keeper, create};
 use crate::act::ActError;
+
+/// How long until a name that somebody else has is tried again: nobody watches what is not ours.
+pub const UNTIL_FREE: Millis = Millis::seconds(60);
 
 /// What a service selects besides the set: labels and their values.
 type Selector = BTreeMap<&'static str, String>;
@@ -21,9 +25,12 @@ impl Keeper<'_> {
     /// Headless services, so that pods have stable names in DNS, ready or not: a leader waits for its workers.
     pub async fn services(&self, set: &Valid, spec: &Spec) -> Result<(), ActError> {
         let wanted = subdomains(set, spec);
+        let now = self.handle.now();
         let missing: Vec<(String, Selector)> = {
-            let desk = self.handle.desk();
-            wanted.into_iter().filter(|(name, _)| !desk.services.contains(name)).collect()
+            let mut desk = self.handle.desk();
+            desk.taken.retain(|name, _| wanted.contains_key(name));
+            let waits = |name: &String| desk.taken.get(name).is_some_and(|seen| now < *seen + UNTIL_FREE);
+            wanted.into_iter().filter(|(name, _)| !desk.services.contains(name) && !waits(name)).collect()
         };
         let api: Api<Service> = self.api();
         for (name, mut selector) in missing {
@@ -41,13 +48,35 @@ impl Keeper<'_> {
                 .map_err(|error| ActError::Unknown { doing: doing(), message: error.to_string() })?;
             match api.create(&create(), &object).await {
                 Ok(_) => {}
-                // Somebody's own service of that name does as well, or is theirs to mend.
-                Err(Error::Api(status)) if status.reason == "AlreadyExists" => {}
+                // Somebody's own service of that name may do as well, or is theirs to mend.
+                Err(Error::Api(status)) if status.reason == "AlreadyExists" => {
+                    if self.is_of_others(&api, &name).await? {
+                        self.handle.desk().taken.insert(name, now);
+                        continue;
+                    }
+                }
                 Err(error) => return Err(ActError::of(doing(), error)),
             }
-            self.handle.desk().services.insert(name);
+            let mut desk = self.handle.desk();
+            desk.taken.remove(&name);
+            desk.services.insert(name);
         }
         Ok(())
+    }
+
+    /// Whether a service that is there belongs neither to the set nor to what the set is made from. One of an earlier
+    /// set of this name is on its way out.
+    async fn is_of_others(&self, api: &Api<Service>, name: &str) -> Result<bool, ActError> {
+        let listed = api.list(&ListParams::default().fields(&format!("metadata.name={name}"))).await;
+        let listed = listed.map_err(|error| ActError::of(format!("look at service {name}"), error))?;
+        let maker = self.set().maker.as_ref();
+        let ours = |service: &Service| {
+            service.owner_references().iter().any(|owner| {
+                let made = maker.is_some_and(|maker| maker.uid == owner.uid);
+                owner.uid == self.set().uid || owner.kind == KIND || made
+            })
+        };
+        Ok(listed.items.iter().any(|service| !ours(service)))
     }
 }
 

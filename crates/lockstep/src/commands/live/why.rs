@@ -28,7 +28,14 @@ pub async fn run(args: &WhyArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         Ok(parsed) => serde_json::to_value(&parsed.set.spec)?,
         Err(_) => Value::Null,
     };
-    let why = explain(&set, &spec, now());
+    let mut why = explain(&set, &spec, now());
+    if let (Some((api, _)), Some(maker)) = (home.maker(&set), set.maker())
+        && let Some((_, name)) = maker.split_once(' ')
+        // Who may not read it is told what the set says.
+        && let Ok(Some(object)) = api.get_opt(name).await
+    {
+        why.of_maker(&maker, &object.data["status"]);
+    }
     give(screen, args.subject.output, &why, || why.text())?;
     if let Some(file) = &args.dump {
         let beside = dump(&Observed::look(&home, name).await?, file)?;

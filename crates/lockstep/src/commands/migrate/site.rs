@@ -112,7 +112,11 @@ impl Site {
     /// What a dialect reads beside an object.
     pub fn world(&self, object: &Value) -> World {
         let near = |it: &&Value| namespace(it).is_empty() || namespace(it) == namespace(object);
-        World { objects: self.read_beside.iter().filter(near).cloned().collect(), served: self.served }
+        World {
+            objects: self.read_beside.iter().filter(near).cloned().collect(),
+            served: self.served,
+            partial: false,
+        }
     }
 
     /// What is in the namespace of an object.
