@@ -3,8 +3,8 @@
 mod golden_support;
 mod support;
 
-use golden_support::build::{one_group, ordered, pause, update, within};
-use lockstep_core::model::Spec;
+use golden_support::build::{groups, one_group, ordered, pause, update, within};
+use lockstep_core::model::{Spec, StrategyKind};
 use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent;
 use lockstep_core::promises::{Checker, Promise};
@@ -232,5 +232,44 @@ fn a_pause_without_an_end_ends_with_the_wish_or_on_the_way_back() {
         let next = if then == spec("A") { 3 } else { 2 };
         told.delete(3_000, next, By::Engine);
         assert_eq!(told.broken(), expected, "{then:?}");
+    }
+}
+
+#[test]
+fn a_role_that_goes_back_in_one_group_excuses_no_other() {
+    let spec = |p: &str, d: &str| {
+        groups(3, StrategyKind::RollingUpdate, 1, 0, vec![role("p", 2, p), role("d", 1, d)])
+    };
+    let places = (0..3).flat_map(|group| [("p", 0), ("p", 1), ("d", 0)].map(|(name, i)| (group, name, i)));
+    let at = |group: u32, name: &str, instance: u32| Subject { group, role: RoleName::new(name), instance };
+    for (next, expected) in [(2, &[][..]), (1, &[Promise::GroupFloor])] {
+        let mut told = Told::default();
+        let wish = |told: &mut Told, t: u64, spec: Spec| {
+            let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
+            let stable = Default::default();
+            let wish = SpecEvent { spec, targets, stable, lag: LAG, unheard: false };
+            told.at(t, What::Spec(Box::new(wish)));
+        };
+        let stand = |told: &mut Told, t: u64, of: Subject, revision: Revision| {
+            let why = "Recover".to_owned();
+            told.at(t, What::Create { of: of.clone(), revision, set_revision: revision, why });
+            told.at(t + 1, What::Ready { of, revision });
+        };
+        let take = |told: &mut Told, t: u64, of: Subject| {
+            let (revision, why) = (rev("A"), "Update".to_owned());
+            told.at(t, What::Delete { of: of.clone(), revision, by: By::Engine, why });
+            told.at(t, What::Gone { of, revision });
+        };
+        wish(&mut told, 0, spec("A", "A"));
+        places.clone().for_each(|(group, name, i)| stand(&mut told, 1, at(group, name, i), rev("A")));
+        wish(&mut told, 100, spec("B", "B"));
+        for (t, name, i) in [(110, "d", 0), (120, "p", 1)] {
+            take(&mut told, t, at(2, name, i));
+            stand(&mut told, t, at(2, name, i), rev("B"));
+        }
+        // The second role goes back; it has moved in group 2 only, which is on its way.
+        wish(&mut told, 200, spec("B", "A"));
+        take(&mut told, 300, at(next, "p", 0));
+        assert_eq!(told.broken(), expected, "group {next}");
     }
 }
