@@ -52,7 +52,11 @@ impl Told {
     }
 
     fn delete(&mut self, t: u64, instance: u32, by: By) -> &mut Self {
-        let why = "Update".to_owned();
+        self.delete_as(t, instance, by, "Update")
+    }
+
+    fn delete_as(&mut self, t: u64, instance: u32, by: By, why: &str) -> &mut Self {
+        let why = why.to_owned();
         self.at(t, What::Delete { of: of(instance), revision: rev("A"), by, why })
     }
 
@@ -232,6 +236,28 @@ fn a_pause_without_an_end_ends_with_the_wish_or_on_the_way_back() {
         let next = if then == spec("A") { 3 } else { 2 };
         told.delete(3_000, next, By::Engine);
         assert_eq!(told.broken(), expected, "{then:?}");
+    }
+}
+
+#[test]
+fn what_went_with_its_group_meanwhile_was_there_when_it_was_decided() {
+    // Of four, two are too many. One goes late, and its group, which may go as a whole, was faster at 300.
+    let recreated = |replicas, revision| {
+        groups(1, StrategyKind::GroupRecreate, 1, 0, vec![role("r", replicas, revision)])
+    };
+    let floor = &[Promise::Floor][..];
+    for (why, late, expected) in [
+        ("Recreate", 150, &[][..]),
+        ("Recreate", 100, &[]),
+        ("Recreate", 50, floor),
+        ("Recreate", 0, floor),
+        ("Excess", 150, floor),
+    ] {
+        let mut told = Told::standing(&recreated(4, "A"));
+        told.wish(200, &recreated(2, "B"), false).delete_as(210, 3, By::Engine, "Excess");
+        told.delete_as(300, 0, By::Engine, why).gone(301, 0).delete_as(300, 1, By::Engine, why).gone(301, 1);
+        told.late(late).delete_as(400, 2, By::Engine, "Excess");
+        assert_eq!(told.broken(), expected, "{why}, late {late}");
     }
 }
 
