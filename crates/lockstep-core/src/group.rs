@@ -105,19 +105,20 @@ impl Level<'_> {
 
     /// The roles that change: those with another target than the stable revision, or with anything outdated.
     pub fn changing(&self, seen: &BTreeMap<u32, Seen<'_>>) -> Vec<bool> {
-        let outdated = |index: usize| {
-            seen.values().any(|group| {
-                let desired = self.spec.roles[index].replicas;
-                let outdated = |(unit, instance): (&Unit, &&Instance)| {
-                    unit.outdated() || (unit.at != At::Target && may_stay(instance))
-                };
-                group.roles[index].standing().take_while(|(unit, _)| unit.ordinal < desired).any(outdated)
-            })
-        };
         let changes = |(index, aim): (usize, &crate::observe::Aim)| {
-            aim.compass.old.is_some_and(|old| old != aim.compass.target) || outdated(index)
+            aim.compass.old.is_some_and(|old| old != aim.compass.target)
+                || seen.values().any(|group| self.is_outdated(group, index))
         };
         self.aims.roles.iter().enumerate().map(changes).collect()
+    }
+
+    /// Something of a role in a group is not at the target.
+    fn is_outdated(&self, group: &Seen<'_>, index: usize) -> bool {
+        let desired = self.spec.roles[index].replicas;
+        let outdated = |(unit, instance): (&Unit, &&Instance)| {
+            unit.outdated() || (unit.at != At::Target && may_stay(instance))
+        };
+        group.roles[index].standing().take_while(|(unit, _)| unit.ordinal < desired).any(outdated)
     }
 
     /// The facts of one group.
@@ -134,7 +135,9 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            if !changing[index] || group.ordinal >= self.spec.replicas {
+            // A role that stays what it was, or goes back to it elsewhere, is no sign that this group is on its way.
+            let stays = compass.old == Some(compass.target) && !self.is_outdated(group, index);
+            if !changing[index] || stays || group.ordinal >= self.spec.replicas {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.

@@ -457,3 +457,16 @@ fn a_surge_that_was_asked_to_go_is_live_until_somebody_answers() {
     asked(&mut desk, false);
     assert_eq!(desk.plan(), "+0/web-1", "what goes for certain holds nobody back");
 }
+
+#[test]
+fn a_role_that_goes_back_in_one_group_opens_no_other() {
+    let spec = groups(3, RollingUpdate, 1, 0, vec![role("p", 2, "A"), role("d", 1, "A")]);
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run_until(|desk| desk.at(2, "p", "B") == 1 && desk.at(2, "d", "B") == 1);
+    desk.start();
+    let mut back = at(&spec, "B");
+    back.roles[1].revision = rev("A");
+    let each = |g: u32| format!("-{g}/p-1 | +{g}/p-1 | -{g}/p-0 | +{g}/p-0");
+    let passes = desk.wish(&back).run();
+    assert_eq!(passes, format!("-2/p-0 -2/d-0 | +2/p-0 +2/d-0 | {} | {}", each(1), each(0)));
+}

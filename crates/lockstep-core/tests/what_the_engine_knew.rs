@@ -3,8 +3,8 @@
 mod golden_support;
 mod support;
 
-use golden_support::build::{one_group, ordered, pause, update, within};
-use lockstep_core::model::Spec;
+use golden_support::build::{groups, one_group, ordered, pause, update, within};
+use lockstep_core::model::{Spec, StrategyKind};
 use lockstep_core::names::{RoleName, RuleName};
 use lockstep_core::number::IntOrPercent;
 use lockstep_core::promises::{Checker, Promise};
@@ -52,7 +52,11 @@ impl Told {
     }
 
     fn delete(&mut self, t: u64, instance: u32, by: By) -> &mut Self {
-        let why = "Update".to_owned();
+        self.delete_as(t, instance, by, "Update")
+    }
+
+    fn delete_as(&mut self, t: u64, instance: u32, by: By, why: &str) -> &mut Self {
+        let why = why.to_owned();
         self.at(t, What::Delete { of: of(instance), revision: rev("A"), by, why })
     }
 
@@ -232,5 +236,66 @@ fn a_pause_without_an_end_ends_with_the_wish_or_on_the_way_back() {
         let next = if then == spec("A") { 3 } else { 2 };
         told.delete(3_000, next, By::Engine);
         assert_eq!(told.broken(), expected, "{then:?}");
+    }
+}
+
+#[test]
+fn what_went_with_its_group_meanwhile_was_there_when_it_was_decided() {
+    // Of four, two are too many. One goes late, and its group, which may go as a whole, was faster at 300.
+    let recreated = |replicas, revision| {
+        groups(1, StrategyKind::GroupRecreate, 1, 0, vec![role("r", replicas, revision)])
+    };
+    let floor = &[Promise::Floor][..];
+    for (why, late, expected) in [
+        ("Recreate", 150, &[][..]),
+        ("Recreate", 100, &[]),
+        ("Recreate", 50, floor),
+        ("Recreate", 0, floor),
+        ("Excess", 150, floor),
+    ] {
+        let mut told = Told::standing(&recreated(4, "A"));
+        told.wish(200, &recreated(2, "B"), false).delete_as(210, 3, By::Engine, "Excess");
+        told.delete_as(300, 0, By::Engine, why).gone(301, 0).delete_as(300, 1, By::Engine, why).gone(301, 1);
+        told.late(late).delete_as(400, 2, By::Engine, "Excess");
+        assert_eq!(told.broken(), expected, "{why}, late {late}");
+    }
+}
+
+#[test]
+fn a_role_that_goes_back_in_one_group_excuses_no_other() {
+    let spec = |p: &str, d: &str| {
+        groups(3, StrategyKind::RollingUpdate, 1, 0, vec![role("p", 2, p), role("d", 1, d)])
+    };
+    let places = (0..3).flat_map(|group| [("p", 0), ("p", 1), ("d", 0)].map(|(name, i)| (group, name, i)));
+    let at = |group: u32, name: &str, instance: u32| Subject { group, role: RoleName::new(name), instance };
+    for (next, expected) in [(2, &[][..]), (1, &[Promise::GroupFloor])] {
+        let mut told = Told::default();
+        let wish = |told: &mut Told, t: u64, spec: Spec| {
+            let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
+            let stable = Default::default();
+            let wish = SpecEvent { spec, targets, stable, lag: LAG, unheard: false };
+            told.at(t, What::Spec(Box::new(wish)));
+        };
+        let stand = |told: &mut Told, t: u64, of: Subject, revision: Revision| {
+            let why = "Recover".to_owned();
+            told.at(t, What::Create { of: of.clone(), revision, set_revision: revision, why });
+            told.at(t + 1, What::Ready { of, revision });
+        };
+        let take = |told: &mut Told, t: u64, of: Subject| {
+            let (revision, why) = (rev("A"), "Update".to_owned());
+            told.at(t, What::Delete { of: of.clone(), revision, by: By::Engine, why });
+            told.at(t, What::Gone { of, revision });
+        };
+        wish(&mut told, 0, spec("A", "A"));
+        places.clone().for_each(|(group, name, i)| stand(&mut told, 1, at(group, name, i), rev("A")));
+        wish(&mut told, 100, spec("B", "B"));
+        for (t, name, i) in [(110, "d", 0), (120, "p", 1)] {
+            take(&mut told, t, at(2, name, i));
+            stand(&mut told, t, at(2, name, i), rev("B"));
+        }
+        // The second role goes back; it has moved in group 2 only, which is on its way.
+        wish(&mut told, 200, spec("B", "A"));
+        take(&mut told, 300, at(next, "p", 0));
+        assert_eq!(told.broken(), expected, "group {next}");
     }
 }

@@ -91,6 +91,14 @@ fn what_once_went_wrong_goes_well() {
     assert!(count > 0, "nothing was kept");
 }
 
+/// Why a surge goes no guess ever says.
+#[test]
+fn the_recorder_is_told_why() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept/surge-asked-to-go.json");
+    let verdict = read(&path).play(false).verdict.expect("played");
+    assert!(verdict.jsonl().contains("\"SurgeDone\""), "guessed");
+}
+
 fn read(path: &Path) -> Plan {
     let text = std::fs::read_to_string(path).expect("a plan");
     serde_json::from_str(&text).expect("a plan")

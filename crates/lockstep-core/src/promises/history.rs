@@ -223,9 +223,12 @@ impl History {
 
     fn under_way(&self, group: u32, t: u64, lenient: bool, changes: impl Fn(&Role) -> bool) -> bool {
         let Some(spec) = self.spec().filter(|spec| group < spec.replicas) else { return false };
+        // A role that goes back elsewhere to what it is here is no sign that this group is on its way.
         let outdated = |role: &Role| {
             let target = self.target(&role.name);
+            let here = self.surely_stable_at(&role.name, target);
             let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
+            let wished = |of: &Subject| wished(of) && (!here || of.group == group);
             self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)
         };
         let changing = || {

@@ -16,6 +16,8 @@ use crate::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
 pub(super) struct Judge {
     pub(super) history: History,
     torn_down: BTreeSet<(u64, u32)>,
+    /// Instances that were available and went with their groups.
+    went_along: Vec<(u64, Subject)>,
     /// Groups in which something was moved towards the present targets.
     opened: BTreeSet<u32>,
     pub(super) pauses: Pauses,
@@ -222,10 +224,27 @@ impl Judge {
         }
         let floor = role.replicas.saturating_sub(self.history.limits(role, of.group).0.unavailable);
         let left = self.history.available_without(of.group, role, Some(of.instance), t);
+        let left = left + self.overtaking(t, of, role);
         if left < floor {
             let detail = format!("{of} ({why}) leaves {left} available, {floor} must stay");
             self.fail(t, Promise::Floor, detail);
         }
+    }
+
+    /// How many of a role went with their whole group after it was decided that this one goes: their requests were
+    /// faster, and what they cost was paid by the group.
+    fn overtaking(&self, t: u64, of: &Subject, role: &Role) -> u32 {
+        let late = self.history.late;
+        let decided_after = |(at, other): &&(u64, Subject)| {
+            let sibling = other.group == of.group && other.role == of.role && other.instance != of.instance;
+            sibling && late > 0 && at + late >= t
+        };
+        let counted = |other: &Subject| {
+            self.history.instances.get(other).is_some_and(|x| self.history.seems_available(x, role, t))
+        };
+        let overtaking = self.went_along.iter().filter(decided_after).map(|(_, other)| other);
+        let overtaking: BTreeSet<&Subject> = overtaking.filter(|other| !counted(other)).collect();
+        number(overtaking.len())
     }
 
     fn engine_deletes(&mut self, t: u64, of: &Subject, why: &str) {
@@ -236,6 +255,16 @@ impl Judge {
                 self.fail(t, Promise::Paused, format!("group {} is recreated", of.group));
             }
             self.group_floor(t, of.group, &spec);
+            let role = spec.role(&of.role);
+            let available =
+                |x: &Instance| role.is_some_and(|r| self.history.is_available(&x.as_taken(), r, t));
+            if self.history.instances.get(of).is_some_and(available) {
+                self.went_along.push((t, of.clone()));
+            }
+            // Where instances go one by one, each is paid for, whatever it is called.
+            if let Some(role) = role.filter(|_| self.history.rolls(of.group)).cloned() {
+                self.floor(t, of, &role, why);
+            }
             return;
         }
         let Some(role) = spec.role(&of.role).cloned() else { return self.removed_role(t, of, &spec) };

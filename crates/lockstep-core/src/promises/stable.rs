@@ -4,6 +4,7 @@ use super::history::{History, number};
 use super::instance::Instance;
 use crate::model::Role;
 use crate::names::RoleName;
+use crate::revision::Revision;
 
 impl History {
     /// The role is on its way from a stable revision to another, and the engine must know it.
@@ -11,6 +12,12 @@ impl History {
         let target = self.target(role);
         self.stable.get(role).is_some_and(|stable| Some(*stable) != target)
             && !target.zip(self.doubted.get(role)).is_some_and(|(target, others)| others.contains(&target))
+    }
+
+    /// The revision is the stable one of the role, and the engine cannot believe otherwise.
+    pub fn surely_stable_at(&self, role: &RoleName, revision: Option<Revision>) -> bool {
+        let doubted = self.doubted.get(role).is_some_and(|others| !others.is_empty());
+        revision.is_some() && self.stable.get(role).copied() == revision && !doubted
     }
 
     /// Asks of every role whether it is stable.

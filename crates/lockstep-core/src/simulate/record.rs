@@ -35,6 +35,11 @@ impl Recorder {
         self.ordered.extend(ordered.map(|role| role.name.clone()));
     }
 
+    /// Whether an instance was ready when it was last looked at.
+    pub fn is_ready(&self, of: &Subject) -> bool {
+        self.known.get(of).is_some_and(|state| state.ready)
+    }
+
     /// Says which members of an instance are ready now, and which are no longer held. What stood when nobody said why
     /// was let go by nobody.
     fn look_inside(

@@ -1,9 +1,11 @@
 //! The hand that writes: single requests, each with the precondition that makes it safe to be late.
 
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::core::Request;
 use kube::{Client, Error};
 use lockstep_api::label;
 use lockstep_core::names::Uid;
+use lockstep_core::plan::DeleteWhy;
 use serde_json::{Value, json};
 
 use crate::observe::SlimPod;
@@ -126,21 +128,33 @@ impl Hand {
         }
     }
 
-    /// Deletes a pod, if it is the one that was seen, and in the state that was seen if `version` is given.
-    pub async fn delete(&self, name: &str, uid: &Uid, version: Option<u64>) -> Result<Answer, ActError> {
+    /// Deletes a pod, if it is the one that was seen, and in the state that was seen if `version` is given. Why is
+    /// for whoever stands between in the same process, and is not sent.
+    pub async fn delete(
+        &self,
+        name: &str,
+        uid: &Uid,
+        version: Option<u64>,
+        why: DeleteWhy,
+    ) -> Result<Answer, ActError> {
+        let doing = || format!("delete pod {name}");
         let preconditions = Preconditions {
             uid: Some(uid.to_string()),
             resource_version: version.map(|version| version.to_string()),
         };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        match self.pods.delete(name, &parameters).await {
+        let mut request = Request::new(self.pods.resource_url())
+            .delete(name, &parameters)
+            .map_err(|error| ActError::of(doing(), Error::BuildRequest(error)))?;
+        request.extensions_mut().insert(why);
+        match self.client.request_status::<SlimPod>(request).await {
             Ok(either) => Ok(match either.left() {
                 Some(slim) => Answer::Stands(Box::new(slim)),
                 None => Answer::Gone,
             }),
             Err(Error::Api(status)) if status.code == 404 => Ok(Answer::Gone),
             Err(Error::Api(status)) if status.code == 409 => Ok(Answer::Changed(self.get(name).await?)),
-            Err(error) => Err(ActError::of(format!("delete pod {name}"), error)),
+            Err(error) => Err(ActError::of(doing(), error)),
         }
     }
 

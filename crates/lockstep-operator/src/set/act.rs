@@ -247,7 +247,7 @@ impl Actor {
                 let Some((name, version, ready)) = desk.view.planned(uid) else { continue };
                 let (name, version) = (name.to_owned(), (!delete.paid).then_some(version));
                 desk.view.deleting(uid);
-                doomed.push(Doomed { uid: uid.clone(), name, version, ready });
+                doomed.push(Doomed { uid: uid.clone(), name, version, ready, why: delete.why });
             }
         }
         if doomed.is_empty() {

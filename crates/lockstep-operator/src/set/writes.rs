@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use lockstep_core::names::{MemberName, Uid};
+use lockstep_core::plan::DeleteWhy;
 
 use super::desk::Handle;
 use crate::act::{ActError, Answer, Hand};
@@ -64,6 +65,8 @@ pub struct Doomed {
     pub version: Option<u64>,
     /// Whether it was ready.
     pub ready: bool,
+    /// Why it goes.
+    pub why: DeleteWhy,
 }
 
 /// Deletes pods of one instance: those that are not ready first, and the rest only if that went well, so that an
@@ -95,10 +98,10 @@ pub async fn delete_all(hand: &Hand, mut pledge: Pledge, doomed: Vec<Doomed>) ->
 /// Deletes one pod, in the state that was seen. One that changed and still is not ready may go all the same: what
 /// the state is asked for is that nothing that works is taken.
 async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError> {
-    let Doomed { uid, name, .. } = doomed;
+    let Doomed { uid, name, why, .. } = doomed;
     let mut version = doomed.version;
     for _ in 1..TRIES {
-        let answer = patiently(hand, name, hand.delete(name, uid, version)).await?;
+        let answer = patiently(hand, name, hand.delete(name, uid, version, *why)).await?;
         match &answer {
             Answer::Changed(Some(slim))
                 if version.is_some() && slim.pod.uid == *uid && is_of_no_use(slim) =>
@@ -108,7 +111,7 @@ async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError
             _ => return Ok(answer),
         }
     }
-    patiently(hand, name, hand.delete(name, uid, version)).await
+    patiently(hand, name, hand.delete(name, uid, version, *why)).await
 }
 
 fn is_of_no_use(slim: &SlimPod) -> bool {

@@ -1,8 +1,9 @@
-//! How old is what the operators of an embedded cluster know: seen on their way to it.
+//! How old is what the operators of an embedded cluster know, and why they delete: seen on their way to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lockstep_sandbox::cluster::faults::{Deed, Link};
+use lockstep_core::plan::DeleteWhy;
+use lockstep_sandbox::cluster::faults::{Deed, Done, Link};
 use tokio::time::Instant;
 
 /// The ways of all operators that ever were, the latest last.
@@ -35,8 +36,16 @@ impl Sights {
     /// How old was what somebody knew who did this to a pod just now, in milliseconds; if nobody did, how old is what
     /// they know.
     pub fn age_of(&self, deed: Deed, pod: &str) -> u64 {
-        let done = self.lock().iter().filter_map(|link| link.deed(deed, pod)).max_by_key(|done| done.arrived);
-        done.map_or_else(|| self.age(), |done| millis_since(done.rests_on))
+        self.last(deed, pod).map_or_else(|| self.age(), |done| millis_since(done.rests_on))
+    }
+
+    /// Why somebody deleted a pod just now, if they gave the reason along with the request.
+    pub fn why_deleted(&self, pod: &str) -> Option<DeleteWhy> {
+        self.last(Deed::Delete, pod)?.along.get().copied()
+    }
+
+    fn last(&self, deed: Deed, pod: &str) -> Option<Done> {
+        self.lock().iter().filter_map(|link| link.deed(deed, pod)).max_by_key(|done| done.arrived)
     }
 }
 

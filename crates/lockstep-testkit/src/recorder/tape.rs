@@ -9,6 +9,7 @@ use lockstep_core::coordinate;
 use lockstep_core::model::{Member, RestartKind, Spec, StrategyKind};
 use lockstep_core::names::RoleName;
 use lockstep_core::observe::Aims;
+use lockstep_core::plan::DeleteWhy;
 use lockstep_core::revision::Revision;
 use lockstep_core::simulate::record;
 use lockstep_core::simulate::trace::{By, End, Event, SpecEvent, Subject, What};
@@ -66,6 +67,10 @@ pub(super) struct Tape {
     sights: Option<Sights>,
     pub pods: BTreeMap<String, Seen>,
     pub taken_by_world: BTreeSet<String>,
+    /// Why pods that go were deleted, where the controller's requests can be seen.
+    heard: BTreeMap<String, DeleteWhy>,
+    /// The instances that were ready until a pod that they could not spare was deleted, and why it was.
+    taken: BTreeMap<Subject, DeleteWhy>,
     /// Instances of which a pod failed or restarted: what is left of them may not show it any more.
     broken: BTreeSet<Subject>,
     /// Groups that the controller takes down as a whole.
@@ -94,6 +99,8 @@ impl Tape {
             sights,
             pods: BTreeMap::new(),
             taken_by_world: BTreeSet::new(),
+            heard: BTreeMap::new(),
+            taken: BTreeMap::new(),
             broken: BTreeSet::new(),
             torn_down: BTreeSet::new(),
             going_with_it: BTreeSet::new(),
@@ -279,6 +286,7 @@ impl Tape {
         self.slots.free(uid);
         self.look(&seen.of, uid, &seen.name);
         self.taken_by_world.remove(uid);
+        self.heard.remove(uid);
     }
 
     /// An instance that restarts is replaced, and not left to its kubelet.
@@ -309,19 +317,37 @@ impl Tape {
         })
     }
 
+    /// Why the controller deletes an instance, if that was heard: the reason for the first pod that it could not spare,
+    /// whatever becomes of the others; if it was of no use before, that for the present one.
+    fn hear_why(&mut self, of: &Subject, uid: &str, name: &str) -> Option<DeleteWhy> {
+        if !self.heard.contains_key(uid) {
+            let why = self.sights.as_ref()?.why_deleted(name)?;
+            self.heard.insert(uid.to_owned(), why);
+        }
+        let why = self.heard.get(uid).copied()?;
+        if self.instances.is_ready(of) {
+            self.taken.insert(of.clone(), why);
+        }
+        Some(self.taken.get(of).copied().unwrap_or(why))
+    }
+
     /// What has become of an instance, after something happened to one of its pods.
     fn look(&mut self, of: &Subject, uid: &str, name: &str) {
         self.notice_teardown(of, uid);
         let now = self.now();
+        let stays = self.pods.get(uid).is_some_and(|seen| !seen.pod.terminating);
+        let by_world = self.taken_by_world.contains(uid);
+        let heard = if stays || by_world { None } else { self.hear_why(of, uid, name) };
         let spec = self.workload.spec();
         let pods: Vec<&Pod> =
             self.pods.values().filter(|seen| seen.of == *of).map(|seen| &seen.pod).collect();
-        let stays = self.pods.get(uid).is_some_and(|seen| !seen.pod.terminating);
-        let cause = if self.taken_by_world.contains(uid) {
-            (By::World, "eviction")
+        let cause = if by_world {
+            (By::World, "eviction".to_owned())
         } else if stays {
             // A pod stops being ready by itself; a controller can only delete it.
-            (By::World, "unready")
+            (By::World, "unready".to_owned())
+        } else if let Some(why) = heard {
+            (By::Engine, format!("{why:?}"))
         } else {
             let updated = pods.first().is_some_and(|pod| self.targets.get(&of.role) == Some(&pod.revision));
             if self.torn_down.contains(&of.group) && !self.stands_whole(of.group) {
@@ -329,7 +355,7 @@ impl Tape {
             }
             let torn_down = self.going_with_it.contains(of);
             let shown = Shown { updated, broke: self.broken.contains(of), torn_down };
-            (By::Engine, why_deleted(spec, of, shown))
+            (By::Engine, why_deleted(spec, of, shown).to_owned())
         };
         if pods.is_empty() {
             self.going_with_it.remove(of);
@@ -341,9 +367,13 @@ impl Tape {
         let events = &mut self.events;
         let layouts = &self.layouts;
         let members = |revision: Revision| layouts.get(&revision).map_or(&[][..], Vec::as_slice);
+        let cause = (cause.0, cause.1.as_str());
         self.instances.look(of, &pods, members, cause, now, &mut |event| {
             events.push(Event { late, ..event });
         });
+        if pods.is_empty() || self.instances.is_ready(of) {
+            self.taken.remove(of);
+        }
     }
 
     /// How it has ended, if nothing is on its way: by what the pods show, and by what the controller says if it

@@ -134,13 +134,14 @@ impl Faulty {
     fn note<B>(&self, request: &Request<B>, body: &[u8], rests_on: Option<Instant>) {
         let of = about(request.uri().path());
         let (Some(rests_on), "pods") = (rests_on, of.what) else { return };
+        let along = || request.extensions().clone();
         let created = || serde_json::from_slice::<serde_json::Value>(body).ok();
         match *request.method() {
-            Method::DELETE => self.link.sight().done(Deed::Delete, of.name, rests_on),
+            Method::DELETE => self.link.sight().done(Deed::Delete, of.name, rests_on, along()),
             Method::POST if of.name.is_empty() => {
                 let pod = created().unwrap_or_default();
                 let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-                self.link.sight().done(Deed::Create, name, rests_on);
+                self.link.sight().done(Deed::Create, name, rests_on, along());
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Uri};
+use http::{Extensions, Method, Uri};
 use tokio::time::Instant;
 
 use super::about;
@@ -26,12 +26,14 @@ pub enum Deed {
 }
 
 /// Something that a client did to a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Done {
     /// When it arrived.
     pub arrived: Instant,
     /// The client knew all that had happened until then when it decided so, or more.
     pub rests_on: Instant,
+    /// What else the client gave along with the request, for those in this process.
+    pub along: Extensions,
 }
 
 /// What a client has seen, and what it does upon that.
@@ -76,12 +78,13 @@ impl Sight {
 
     /// What was last done so to a pod.
     pub fn deed(&self, deed: Deed, pod: &str) -> Option<Done> {
-        self.lock().deeds.get(&(deed, pod.to_owned())).copied()
+        self.lock().deeds.get(&(deed, pod.to_owned())).cloned()
     }
 
     /// A pod is about to be created or deleted.
-    pub fn done(&self, deed: Deed, pod: &str, rests_on: Instant) {
-        self.lock().deeds.insert((deed, pod.to_owned()), Done { arrived: Instant::now(), rests_on });
+    pub fn done(&self, deed: Deed, pod: &str, rests_on: Instant, along: Extensions) {
+        let done = Done { arrived: Instant::now(), rests_on, along };
+        self.lock().deeds.insert((deed, pod.to_owned()), done);
     }
 
     /// A watch has been told of all there is.
