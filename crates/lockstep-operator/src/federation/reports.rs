@@ -27,7 +27,7 @@ impl Aligner {
             let template = own.get(cluster).unwrap_or(&wish.template);
             at_rest(wish, template, ledger, cluster)
         };
-        let works = || case.works.iter().map(|it| Work(it)).filter_map(|it| Some((it.cluster()?, it)));
+        let works = || case.works.iter().map(Work).filter_map(|it| Some((it.cluster()?, it)));
         let is_there = |cluster: &str| works().any(|(its, _)| its == cluster);
         self.settler.forget_where(key, |cluster| at_rest(cluster) || !is_there(cluster));
         let reports = works().map(async |(cluster, work)| {
