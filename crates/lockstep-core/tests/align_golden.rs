@@ -590,6 +590,28 @@ fn a_stateful_set_that_goes_back_is_held_as_a_whole() {
     }
 }
 
+/// Paused in mid-rollout, with surge under way: it is given back once, and nobody takes that back while it has not been
+/// confirmed, or a pod would be made and deleted for as long as the pause lasts.
+#[test]
+fn surge_that_is_given_back_in_a_pause_stays_given_back() {
+    let mut w = wish(Kind::Deployment, &[4], 2, 1, 0);
+    w.template = hash(1);
+    let mut ledger = align(&w, &reports(&[("c1", seen(4, 4, 4, 4, 0, 0))]), &Ledger::default()).ledger;
+    w.strategy.paused = Some(true);
+    let latest = |ledger: &Ledger| ledger.members["c1"].latest().unwrap().clone();
+    let mut said = Vec::new();
+    for (available, confirms) in [(4, true), (5, true), (5, false), (5, false), (5, true)] {
+        let confirmed =
+            if confirms { latest(&ledger).id.0 } else { said.last().map_or(0, |(id, _)| *id - 1) };
+        let c1 = Observation { total: 5, ..seen(4, available, 2, 2, 1, confirmed) };
+        ledger = align(&w, &reports(&[("c1", c1)]), &ledger).ledger;
+        let lease = latest(&ledger);
+        assert_eq!(lease.stance, Stance::Held);
+        said.push((lease.id.0, lease.surge));
+    }
+    assert_eq!(said, [(2, 1), (3, 0), (3, 0), (3, 0), (3, 0)]);
+}
+
 #[test]
 fn a_stateful_set_whose_cluster_knows_no_max_unavailable_is_told_of() {
     let mut w = wish(Kind::StatefulSet, &[4], 2, 0, 0);

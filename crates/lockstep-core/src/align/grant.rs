@@ -112,6 +112,10 @@ fn surge_kept(kind: Kind, m: &Member) -> i64 {
         return 0;
     }
     let held = m.latest.as_ref().is_some_and(|l| l.stance == Stance::Held);
+    // Once told to give it back it is not told otherwise before it has confirmed that, or it would never end.
+    if held && m.latest.as_ref().is_some_and(|l| l.surge == 0) {
+        return 0;
+    }
     let at_rest = held && m.acknowledged && m.settled && m.available == m.total;
     if at_rest && m.lease_replicas >= m.replicas {
         return 0;
