@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
     let Ok(documents) = Document::all(text) else { return };
     let objects: Vec<Value> = documents.iter().map(Document::to_json).collect();
     let served = Served { pod_groups: true, volcano: true, pod_gangs: true };
-    let world = World { objects: objects.clone(), served };
+    let world = World { objects: objects.clone(), served, partial: true };
     for object in &objects {
         let Some((dialect, kind)) = of(object) else { continue };
         let lowered = dialect.lower(object, &world);
@@ -21,7 +21,8 @@ fuzz_target!(|text: &str| {
         }
         let status = LockstepSetStatus::default();
         let lowered_or = lowered.as_ref().map_err(Vec::as_slice);
-        let seen = Seen { lowered: lowered_or, status: &status, current: true, now: "2026-01-01T00:00:00Z" };
+        let now = "2026-01-01T00:00:00Z";
+        let seen = Seen { lowered: lowered_or, status: &status, current: true, lacking: &[], now };
         let _ = dialect.raise(object, &seen, &world);
         let _ = dialect.forbidden_changes(object, object);
         for version in kind.versions {

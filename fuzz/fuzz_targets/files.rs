@@ -15,6 +15,7 @@ mod input {
     pub mod reader;
     pub mod roles;
     pub mod state_file;
+    pub mod strangers;
     pub mod strikes;
     pub mod texts;
     pub mod theirs;
