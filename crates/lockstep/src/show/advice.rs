@@ -5,6 +5,9 @@ use lockstep_core::blocked::Reason;
 
 use crate::input::live_set::LiveSet;
 
+/// How advice begins that asks for nothing.
+pub const BY_ITSELF: &str = "it goes on by itself once";
+
 /// What would let it go on, in one line.
 pub fn to_go_on(reason: Reason, set: &LiveSet, blocked: &BlockedStatus) -> String {
     let (name, namespace) = (&set.name, &set.namespace);
@@ -18,11 +21,14 @@ pub fn to_go_on(reason: Reason, set: &LiveSet, blocked: &BlockedStatus) -> Strin
         Reason::SurgeUnschedulable => format!("room on a node for the surge, or {rule}: 0; {pods}"),
         Reason::BatchUnschedulable => format!("room for the whole batch in one domain; {pods}"),
         Reason::Unschedulable => format!("room on a node; {pods}"),
+        Reason::NotReadyYet if set.status.rollout.phase == "Stalled" && !is_rolling(set) => {
+            format!("nothing rolls: what was lost has to come back; {pods}")
+        }
         Reason::StepNotReady | Reason::NotReadyYet if set.status.rollout.phase == "Stalled" => format!(
             "it has had its time: {pods}; `lockstep undo {name} -n {namespace}` or `lockstep abort` goes back, `lockstep retry` gives it more"
         ),
-        Reason::NotReadyYet => format!("it goes on by itself once that is ready; {pods}"),
-        Reason::StepNotReady => format!("it goes on by itself once the step has its number; {pods}"),
+        Reason::NotReadyYet => format!("{BY_ITSELF} that is ready; {pods}"),
+        Reason::StepNotReady => format!("{BY_ITSELF} the step has its number; {pods}"),
         Reason::SkewHeld => format!("the other role has to catch up; a larger {rule} would let it go on now"),
         Reason::BudgetExhausted => format!("what is down has to come back, or a larger {rule}; {pods}"),
         Reason::GroupsExhausted => format!("a group in update has to finish, or a larger {rule}"),
@@ -49,6 +55,11 @@ pub fn to_go_on(reason: Reason, set: &LiveSet, blocked: &BlockedStatus) -> Strin
         }
         Reason::RoleRemoval => "the other roles have to be done; it goes on by itself".to_owned(),
     }
+}
+
+/// Whether it is on its way to another revision than the one that stood complete.
+fn is_rolling(set: &LiveSet) -> bool {
+    set.status.revision.stable.as_ref() != Some(&set.status.revision.update)
 }
 
 /// The group of something that waits: `llama-1/prefill-1` is in group 1.

@@ -19,5 +19,6 @@ pub mod svg;
 pub mod title;
 pub mod tree;
 pub mod tree_table;
+pub mod trouble;
 pub mod why;
 pub mod words;

@@ -84,7 +84,7 @@ pub fn explain(called: &str, rollout: &FederatedRollout, generation: Option<i64>
         Line::plain(cells.to_vec())
     };
     let rows: Vec<Line> = status.members.iter().map(row).collect();
-    let header = ["CLUSTER", "REPLICAS", "NEW", "AVAILABLE", "GRANTED", "LEASE"];
+    let header = ["CLUSTER", "REPLICAS", "NEW", "NEW AVAILABLE", "GRANTED", "LEASE"];
     text.push_str(&lay_out(&header, &rows, paint));
     if !status.reasons.is_empty() {
         text.push('\n');
@@ -159,9 +159,9 @@ mod tests {
             [
                 "Of 10 pods over all clusters 2 may be unavailable and 1 too many at any time.",
                 "",
-                "CLUSTER   REPLICAS   NEW   AVAILABLE   GRANTED                  LEASE",
-                "member1   4          4/4   3           2 unavailable, 1 surge   13 of 13",
-                "member2   6          0/6   0           0 unavailable, 0 surge   none of 12",
+                "CLUSTER   REPLICAS   NEW   NEW AVAILABLE   GRANTED                  LEASE",
+                "member1   4          4/4   3               2 unavailable, 1 surge   13 of 13",
+                "member2   6          0/6   0               0 unavailable, 0 surge   none of 12",
                 "",
                 "WaitingForBudget: member2: may not roll yet",
             ]

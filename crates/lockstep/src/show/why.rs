@@ -9,6 +9,7 @@ use lockstep_core::time::{Millis, Time};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::trouble::Trouble;
 use super::{advice, words};
 use crate::input::live_set::{LiveSet, moment};
 
@@ -33,6 +34,9 @@ pub struct Why {
     pub lacking: Vec<String>,
     /// What waits, one by one.
     pub blocked: Vec<Block>,
+    /// What keeps pods from being ready.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Trouble>,
     /// When it counts as stalled if nothing more is achieved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
@@ -102,6 +106,7 @@ pub fn explain(set: &LiveSet, spec: &Value, now: Time) -> Why {
             .filter(|_| set.refusal().is_none())
             .collect(),
         blocked,
+        pods: Vec::new(),
         deadline: rollout.deadline.clone(),
         deadline_text: deadline(set, spec, now),
     }
@@ -215,6 +220,20 @@ impl Why {
         }
     }
 
+    /// Adds what the pods themselves say. What waits for them does not go on by itself then.
+    pub fn of_pods(&mut self, troubles: Vec<Trouble>) {
+        let waits = [Reason::StepNotReady, Reason::NotReadyYet].map(|reason| reason.to_string());
+        let by_itself = |advice: &String| advice.starts_with(advice::BY_ITSELF);
+        if troubles.iter().any(|trouble| !trouble.node_lost) {
+            for block in self.blocked.iter_mut().filter(|block| waits.contains(&block.reason)) {
+                if block.to_go_on.as_ref().is_some_and(by_itself) {
+                    block.to_go_on = Some("what is said of the pods below has to be mended".to_owned());
+                }
+            }
+        }
+        self.pods = troubles;
+    }
+
     /// The answer for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.summary);
@@ -229,6 +248,9 @@ impl Why {
             }
         }
         alike.iter().for_each(|blocks| write_blocks(&mut text, blocks));
+        for trouble in &self.pods {
+            let _ = writeln!(text, "  {}: {}", some(trouble.pods.iter().map(String::as_str)), trouble.cause);
+        }
         let count = alike.len();
         let nothing_else = (count == 1).then(|| "Nothing else is blocked.".to_owned());
         let end: Vec<String> = nothing_else.into_iter().chain(self.deadline_text.clone()).collect();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use k8s_openapi::api::apps::v1::ControllerRevision;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{ApiResource, ListParams};
 use kube::core::{DynamicObject, GroupVersionKind, TypeMeta};
 use kube::{Api, Client, Error, ResourceExt};
@@ -68,6 +68,11 @@ impl Home {
         let resource = ApiResource::from_gvk_with_plural(&gvk.ok()?, kind.plural);
         let api = Api::namespaced_with(self.client.clone(), &self.namespace, &resource);
         Some((api, format!("{}.{}", kind.plural, kind.group)))
+    }
+
+    /// The nodes of the cluster.
+    pub fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
     }
 
     /// The pods of the namespace.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use kube::api::ListParams;
 use serde_json::Value;
 
 use super::answer::{give, yaml};
@@ -13,6 +14,7 @@ use super::spread;
 use crate::exit::Exit;
 use crate::input::live_set::now;
 use crate::screen::Screen;
+use crate::show::trouble;
 use crate::show::why::explain;
 
 /// Runs the command.
@@ -35,6 +37,11 @@ pub async fn run(args: &WhyArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         && let Ok(Some(object)) = api.get_opt(name).await
     {
         why.of_maker(&maker, &object.data["status"]);
+    }
+    // Who may not list pods or nodes is told what the set says.
+    if let Ok(pods) = home.pods_of(name).await {
+        let lost = home.nodes().list(&ListParams::default()).await.map(|nodes| trouble::lost(&nodes.items));
+        why.of_pods(trouble::troubles(&pods, &lost.unwrap_or_default()));
     }
     give(screen, args.subject.output, &why, || why.text())?;
     if let Some(file) = &args.dump {

@@ -11,6 +11,7 @@ use super::machines;
 use super::world::World;
 use crate::input::live_set::{LiveSet, moment};
 use crate::show::tree::{self, Instance};
+use crate::show::trouble;
 use crate::show::why::explain;
 use crate::view::scene::{NodeScene, RoleScene, RuleScene, SetScene, State, Tone};
 
@@ -61,7 +62,10 @@ fn phase(set: &LiveSet) -> (&str, Tone) {
 fn why(set: &LiveSet, world: &World, now: Time) -> String {
     let parsed = set.parse(&world.scales_of(set)).ok();
     let spec = parsed.and_then(|parsed| serde_json::to_value(&parsed.set.spec).ok()).unwrap_or_default();
-    explain(set, &spec, now).text()
+    let mut why = explain(set, &spec, now);
+    let lost = trouble::lost(world.nodes.objects.values());
+    why.of_pods(trouble::troubles(pods_of(set, world), &lost));
+    why.text()
 }
 
 /// The pods of a set.
