@@ -128,6 +128,8 @@ impl Level<'_> {
         let kept = group.ordinal < self.kept();
         let (mut updated, mut unfinished, mut surging, mut needs_work) = (false, false, false, false);
         let (mut leaving, mut any_updated, mut any_unfinished) = (false, false, false);
+        let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
+        let was_opened = opened == Some(self.aims.set_target);
         for (index, role) in self.spec.roles.iter().enumerate() {
             let (limits, partition) = coordinate::limits(self.spec, role);
             let compass = self.aims.roles[index].compass;
@@ -135,17 +137,20 @@ impl Level<'_> {
             let eligible = |unit: &Unit| (partition..role.replicas).contains(&unit.ordinal);
             let units = &group.roles[index].units;
             let end = role.replicas.saturating_add(limits.surge);
-            // A role that stays what it was, or goes back to it elsewhere, is no sign that this group is on its way.
-            let stays = compass.old == Some(compass.target) && !self.is_outdated(group, index);
-            if !changing[index] || stays || group.ordinal >= self.spec.replicas {
+            // A role that is what it was, or goes back to it elsewhere, is no sign that this group is on its way; but where
+            // a group was opened, the last that went back may not be there again.
+            let moves = changing[index];
+            let same = compass.old == Some(compass.target) && !self.is_outdated(group, index);
+            if ((same || !moves) && !was_opened) || group.ordinal >= self.spec.replicas {
                 continue;
             }
             // What a role that shrank left behind at another revision is no surge.
             let mut beyond =
                 group.roles[index].standing().rev().take_while(|(u, _)| u.ordinal >= role.replicas);
             let by_hand = self.by_hand(role);
-            surging |=
-                !by_hand && beyond.any(|(unit, instance)| unit.ordinal < end && is_live(unit, instance));
+            surging |= moves
+                && !by_hand
+                && beyond.any(|(unit, instance)| unit.ordinal < end && is_live(unit, instance));
             if kept {
                 continue;
             }
@@ -156,23 +161,23 @@ impl Level<'_> {
                 at_target += u32::from(unit.updated());
                 done += u32::from(unit.updated() && unit.available);
             }
-            any_updated |= at_target > 0;
+            let counts = moves && !(same && done == total);
+            any_updated |= counts && at_target > 0;
             any_unfinished |= done < total;
             if by_hand {
                 continue;
             }
             // What was updated and is lost comes back updated: the group is on its way all the while.
-            updated |= at_target > 0 || (standing < total && self.reached(group.ordinal, index) > 0);
+            updated |=
+                counts && (at_target > 0 || (standing < total && self.reached(group.ordinal, index) > 0));
             unfinished |= done < total;
-            needs_work |= at_target < total;
-            leaving |= standing < total;
+            needs_work |= moves && at_target < total;
+            leaving |= moves && standing < total;
         }
-        let opened = self.memory.groups.get(&group.ordinal).and_then(|known| known.opened);
-        let opened = leaving && opened == Some(self.aims.set_target);
         let restarts = group.ordinal < self.spec.replicas && self.will_restart(group);
         // What is replaced now is missing from now on, though a finished group had it.
         let under_way = (updated && (unfinished || restarts))
-            || opened
+            || (leaving && was_opened)
             || (surging && group.ordinal < self.spec.replicas);
         let in_update = under_way || (any_updated && any_unfinished);
         let wished = group.ordinal < self.spec.replicas && !kept && !self.recreates();

@@ -5,7 +5,7 @@ use crate::coordinate::scaling::{self, Growth};
 use crate::coordinate::{self, Ceiling, Progress};
 use crate::creating::is_leaving_another;
 use crate::draft::{Draft, Rolled, uids};
-use crate::group::{Fixed, Mode};
+use crate::group::{Facts, Fixed, Mode};
 use crate::model::{Progression, Role, RuleKind, Spec, StrategyKind};
 use crate::names::RoleName;
 use crate::number::Limits;
@@ -22,8 +22,9 @@ impl Draft<'_> {
     pub(crate) fn inside(&mut self, group: &Seen<'_>, mode: Mode) {
         let first = self.actions.len();
         let mut memory = self.begin(group);
-        let needs_work = self.facts.get(&group.ordinal).is_some_and(|facts| facts.needs_work);
-        let opened = matches!(mode, Mode::Rolling { open: true, .. }) && needs_work;
+        let unfinished = |facts: &Facts| facts.needs_work || facts.under_way;
+        let unfinished = self.facts.get(&group.ordinal).is_some_and(unfinished);
+        let opened = matches!(mode, Mode::Rolling { open: true, .. }) && unfinished;
         memory.opened = opened.then_some(self.aims.set_target);
         if self.is_rebuilt(group, &mut memory) || self.terminate_gang(group, &mut memory) {
             self.forget_surge_of(group.ordinal);

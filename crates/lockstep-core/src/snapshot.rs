@@ -261,7 +261,7 @@ pub struct GroupMemory {
     /// Per sequential batch rule: how many of the first batches were ready once.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub batches: BTreeMap<RuleName, u32>,
-    /// The set's target under which it was last opened: what is on its way out in it was moved by us.
+    /// The set's target under which it was opened, until it is finished: what is on its way in it was moved by us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opened: Option<Revision>,
     /// Per role in update: how many were updated at best.

@@ -470,3 +470,14 @@ fn a_role_that_goes_back_in_one_group_opens_no_other() {
     let passes = desk.wish(&back).run();
     assert_eq!(passes, format!("-2/p-0 -2/d-0 | +2/p-0 +2/d-0 | {} | {}", each(1), each(0)));
 }
+
+#[test]
+fn a_group_that_goes_back_is_on_its_way_until_the_last_of_it_is_back() {
+    let mut spec = groups(3, RollingUpdate, 1, 0, vec![role("r", 2, "A")]);
+    spec.roles[0].min_available = Some(Int(1));
+    let mut desk = Desk::complete(&spec);
+    desk.wish(&at(&spec, "B")).run_until(|desk| desk.at(1, "r", "B") == 2);
+    desk.start();
+    let each = |g: u32| format!("-{g}/r-1 | +{g}/r-1 | -{g}/r-0 | +{g}/r-0");
+    assert_eq!(desk.wish(&spec).run(), format!("{} | {}", each(2), each(1)));
+}

@@ -26,6 +26,8 @@ pub struct History {
     pub gone: Vec<(u64, Subject, Instance)>,
     /// Per group and role: the target, and how many were updated at best under it.
     pub best: BTreeMap<(u32, RoleName), (Revision, u32)>,
+    /// Groups in which something was moved towards the present targets.
+    pub opened: BTreeSet<u32>,
     /// The roles that changed when the present target was set, stable or not by now.
     pub changed: BTreeSet<RoleName>,
     /// Every wish so far recreated groups.
@@ -223,10 +225,10 @@ impl History {
 
     fn under_way(&self, group: u32, t: u64, lenient: bool, changes: impl Fn(&Role) -> bool) -> bool {
         let Some(spec) = self.spec().filter(|spec| group < spec.replicas) else { return false };
-        // A role that goes back elsewhere to what it is here is no sign that this group is on its way.
+        // A role that goes back to what it was, but elsewhere, is no sign that this group is on its way.
         let outdated = |role: &Role| {
             let target = self.target(&role.name);
-            let here = self.surely_stable_at(&role.name, target);
+            let here = self.surely_stable_at(&role.name, target) && !self.opened.contains(&group);
             let wished = |of: &Subject| of.role == role.name && of.instance < role.replicas;
             let wished = |of: &Subject| wished(of) && (!here || of.group == group);
             self.instances.iter().any(|(of, x)| wished(of) && Some(x.revision) != target)

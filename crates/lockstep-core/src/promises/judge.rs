@@ -18,8 +18,6 @@ pub(super) struct Judge {
     torn_down: BTreeSet<(u64, u32)>,
     /// Instances that were available and went with their groups.
     went_along: Vec<(u64, Subject)>,
-    /// Groups in which something was moved towards the present targets.
-    opened: BTreeSet<u32>,
     pub(super) pauses: Pauses,
     /// Which members of each instance had started.
     pub(super) started: BTreeMap<Subject, Started>,
@@ -109,8 +107,8 @@ impl Judge {
         self.turn_pauses(t, wish);
         let before = self.history.take(t, wish);
         if before.is_none_or(|before| before.targets != wish.targets) {
+            self.history.opened.clear();
             let changes = |role: &&Role| self.history.changes(&role.name);
-            self.opened.clear();
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();
         }
@@ -304,8 +302,9 @@ impl Judge {
 
     /// A group that is opened leaves enough others that are available and not under way themselves.
     fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
-        let was_opened = !self.opened.insert(group);
-        if self.history.in_update(group, t) || self.history.was_in_update(group, t) {
+        let open = self.history.in_update(group, t) || self.history.was_in_update(group, t);
+        let was_opened = !self.history.opened.insert(group);
+        if open {
             return;
         }
         let most = spec.strategy.limits(spec.replicas).unavailable;
