@@ -299,3 +299,25 @@ fn a_role_that_goes_back_in_one_group_excuses_no_other() {
         assert_eq!(told.broken(), expected, "group {next}");
     }
 }
+
+#[test]
+fn what_was_taken_and_put_back_is_not_available_before_it_is_ready() {
+    // Of group 0 a pod is taken, and all of it afterwards, with nothing of the other. What it had may be back, and ready.
+    let recreated =
+        |revision: &str| groups(2, StrategyKind::GroupRecreate, 1, 0, vec![role("r", 1, revision)]);
+    for (whole, ready, expected) in
+        [(false, false, &[Promise::GroupFloor][..]), (true, false, &[]), (true, true, &[Promise::GroupFloor])]
+    {
+        let mut told = Told::standing(&recreated("A"));
+        told.wish(100, &recreated("B"), false);
+        told.at(110, What::Unready { of: of(0), revision: rev("A"), by: By::Engine });
+        if whole {
+            told.at(120, What::Scheduled { of: of(0), revision: rev("A") });
+        }
+        if ready {
+            told.ready(130, 0, rev("A"));
+        }
+        told.delete_as(300, 0, By::Engine, "Recreate");
+        assert_eq!(told.broken(), expected, "whole {whole}, ready {ready}");
+    }
+}

@@ -331,6 +331,13 @@ impl History {
         }
     }
 
+    /// What was taken of an instance is there again: whatever took it was given up, and it has yet to become ready.
+    pub fn made_whole(&mut self, of: &Subject) {
+        if let Some(instance) = self.instances.get_mut(of) {
+            instance.taken = None;
+        }
+    }
+
     /// An instance became ready.
     pub fn gain(&mut self, t: u64, of: &Subject) {
         if let Some(instance) = self.instances.get_mut(of) {

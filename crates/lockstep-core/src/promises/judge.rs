@@ -92,7 +92,8 @@ impl Judge {
                 }
             }
             What::End { outcome } => self.end(t, *outcome),
-            What::Scheduled { .. } | What::Gate { .. } | What::Ungate { .. } | What::Blocked { .. } => {}
+            What::Scheduled { of, .. } => self.history.made_whole(of),
+            What::Gate { .. } | What::Ungate { .. } | What::Blocked { .. } => {}
         }
     }
 
