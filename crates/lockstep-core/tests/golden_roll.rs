@@ -328,6 +328,21 @@ fn broken_groups_that_still_serve_go_one_by_one() {
 }
 
 #[test]
+fn a_surplus_group_that_still_serves_stays_while_too_few_others_do() {
+    // One stands in at a revision that is no longer wished for; all four are short of an instance, and three must serve.
+    let mut short = units("aaac");
+    short.iter_mut().for_each(|unit| unit.serves = true);
+    let found = roll(&proven(level(3, 0, 1)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x2");
+    assert!(found.held.iter().any(|held| held.by == Hold::Serving));
+    // One beyond all room goes before anything moves, and none of the others then.
+    let mut short = units("aaa.c");
+    short.iter_mut().for_each(|unit| unit.serves = true);
+    let found = roll(&proven(level(3, 0, 1)), &short, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "x4 +3s");
+}
+
+#[test]
 fn no_level_deletes_more_available_units_than_its_account() {
     let letters = ['A', 'a', 'B', 'b', 'C', '.', '-'];
     let mut row = [0usize; 5];

@@ -124,14 +124,11 @@ impl<'a> Rolling<'a> {
         if unit.standing != Standing::Present {
             return false;
         }
-        if !unit.available {
-            return self.remove(unit, why, false);
-        }
-        if self.account <= 0 {
+        if unit.available && self.account <= 0 {
             self.hold(unit.ordinal, Hold::Budget);
             return false;
         }
-        self.remove(unit, why, true)
+        self.may_leave_service(unit) && self.remove(unit, why, unit.available)
     }
 
     /// Rule 3: what does not work is moved without paying.
