@@ -39,11 +39,7 @@ fn free(wish: &Wish, n: Numbers, partitioned: bool) -> RollingStrategy {
     let (unavailable, surge) = kind.defaults();
     RollingStrategy {
         paused: kind.has_pause().then(|| said.paused.unwrap_or(false)),
-        partition: match kind {
-            Kind::StatefulSet if partitioned => Some(kept_by_ordinal(Stance::Free, n)),
-            _ if partitioned => Some(kept(n)),
-            _ => said.partition,
-        },
+        partition: if partitioned { Some(partition(kind, Stance::Free, n)) } else { said.partition },
         max_unavailable: said.max_unavailable.or(Some(unavailable)),
         max_surge: said.max_surge.or_else(|| kind.has_surge().then_some(surge)),
     }
@@ -51,6 +47,13 @@ fn free(wish: &Wish, n: Numbers, partitioned: bool) -> RollingStrategy {
 
 fn kept(n: Numbers) -> IntOrPercent {
     Int(n.replicas.saturating_sub(n.updated))
+}
+
+/// What is kept old. A StatefulSet's partition keeps the lowest ordinals: back at the template before, those are the new
+/// ones, and only a partition of all keeps the others as they are. A pod that is lost comes back new there all the same.
+fn partition(kind: Kind, stance: Stance, n: Numbers) -> IntOrPercent {
+    let all = kind == Kind::StatefulSet && n.creates_new && stance != Stance::Open;
+    if all { Int(n.replicas) } else { kept(n) }
 }
 
 /// A paused Deployment still drives its ReplicaSets to replicas + maxSurge, so what surge it has stays
@@ -92,16 +95,10 @@ fn clone_set(stance: Stance, n: Numbers) -> RollingStrategy {
 fn stateful_set(stance: Stance, n: Numbers) -> RollingStrategy {
     RollingStrategy {
         paused: None,
-        partition: Some(kept_by_ordinal(stance, n)),
+        partition: Some(partition(Kind::StatefulSet, stance, n)),
         max_unavailable: Some(Int(n.unavailable.max(1))),
         max_surge: None,
     }
-}
-
-/// A partition keeps the lowest ordinals. Back at the template before, those are the new ones, and only a partition of
-/// all keeps the others as they are. A pod that is lost comes back new there all the same.
-fn kept_by_ordinal(stance: Stance, n: Numbers) -> IntOrPercent {
-    if n.creates_new && stance != Stance::Open { Int(n.replicas) } else { kept(n) }
 }
 
 /// As a StatefulSet, with surge.
