@@ -211,7 +211,9 @@ impl Actor {
                     Done { topic: Topic::Name(name), result }
                 };
                 let ours = |slim: &SlimPod| slim.owner.as_ref() == Some(&owner);
-                match patiently(&hand, &name, hand.create(&owner, &name, &body)).await {
+                match patiently(&hand, &name, |found| found.is_some(), hand.create(&owner, &name, &body))
+                    .await
+                {
                     Ok(Answer::Stands(slim) | Answer::Changed(Some(slim))) if ours(&slim) => {
                         let mut stands = false;
                         let now = pledge.handle.now();
@@ -288,7 +290,10 @@ impl Actor {
                     if !sure() {
                         return Done { topic, result: Err(ActError::NotLeader) };
                     }
-                    let answer = patiently(&hand, &name, hand.ungate(&name, &uid)).await;
+                    let lifted = |found: Option<&SlimPod>| {
+                        found.is_none_or(|slim| slim.pod.uid != uid || !slim.pod.gated)
+                    };
+                    let answer = patiently(&hand, &name, lifted, hand.ungate(&name, &uid)).await;
                     let result = answer.map(|answer| {
                         pledge.keep();
                         if let Answer::Stands(slim) | Answer::Changed(Some(slim)) = answer {

@@ -32,14 +32,21 @@ pub async fn in_time<T>(doing: &str, work: impl Future<Output = Result<T, ActErr
     }
 }
 
-/// A write on a pod, or what has become of it if nobody knows.
+/// A write on a pod, or what has become of it if nobody knows. `done` says whether a pod looks as it does after the
+/// write.
 pub async fn patiently(
     hand: &Hand,
     name: &str,
+    done: impl Fn(Option<&SlimPod>) -> bool,
     write: impl Future<Output = Result<Answer, ActError>>,
 ) -> Result<Answer, ActError> {
     match in_time(&format!("write pod {name}"), write).await {
         Err(ActError::Unknown { .. }) => find_out(hand, name).await.map(Answer::Changed),
+        // An API server that gives up (500, 504) may have been heard by its store all the same.
+        Err(error @ ActError::Refused { code: 500.., .. }) => {
+            let found = find_out(hand, name).await?;
+            if done(found.as_deref()) { Ok(Answer::Changed(found)) } else { Err(error) }
+        }
         answer => answer,
     }
 }
@@ -99,9 +106,11 @@ pub async fn delete_all(hand: &Hand, mut pledge: Pledge, doomed: Vec<Doomed>) ->
 /// the state is asked for is that nothing that works is taken.
 async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError> {
     let Doomed { uid, name, why, .. } = doomed;
+    let goes =
+        |found: Option<&SlimPod>| found.is_none_or(|slim| slim.pod.uid != *uid || slim.pod.terminating);
     let mut version = doomed.version;
     for _ in 1..TRIES {
-        let answer = patiently(hand, name, hand.delete(name, uid, version, *why)).await?;
+        let answer = patiently(hand, name, goes, hand.delete(name, uid, version, *why)).await?;
         match &answer {
             Answer::Changed(Some(slim))
                 if version.is_some() && slim.pod.uid == *uid && is_of_no_use(slim) =>
@@ -111,7 +120,7 @@ async fn delete_as_seen(hand: &Hand, doomed: &Doomed) -> Result<Answer, ActError
             _ => return Ok(answer),
         }
     }
-    patiently(hand, name, hand.delete(name, uid, version, *why)).await
+    patiently(hand, name, goes, hand.delete(name, uid, version, *why)).await
 }
 
 fn is_of_no_use(slim: &SlimPod) -> bool {
