@@ -37,14 +37,44 @@ impl Told {
     }
 
     fn wish(&mut self, t: u64, spec: &Spec, unheard: bool) -> &mut Self {
-        let targets = [(RoleName::new("r"), spec.roles[0].revision)].into();
-        let (spec, stable) = (spec.clone(), Default::default());
+        self.wish_stored(t, spec, unheard, &[])
+    }
+
+    /// The same, when the engine has these revisions stored as stable.
+    fn wish_stored(
+        &mut self,
+        t: u64,
+        spec: &Spec,
+        unheard: bool,
+        stored: &[(RoleName, Revision)],
+    ) -> &mut Self {
+        let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
+        let (spec, stable) = (spec.clone(), stored.iter().cloned().collect());
         self.at(t, What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: LAG, unheard })))
     }
 
     fn create(&mut self, t: u64, instance: u32, revision: Revision) -> &mut Self {
+        self.create_at(t, of(instance), revision)
+    }
+
+    fn create_at(&mut self, t: u64, of: Subject, revision: Revision) -> &mut Self {
         let why = "Recover".to_owned();
-        self.at(t, What::Create { of: of(instance), revision, set_revision: revision, why })
+        self.at(t, What::Create { of, revision, set_revision: revision, why })
+    }
+
+    /// The engine takes it for the update.
+    fn take(&mut self, t: u64, of: Subject) -> &mut Self {
+        let (revision, why) = (rev("A"), "Update".to_owned());
+        self.at(t, What::Delete { of, revision, by: By::Engine, why })
+    }
+
+    /// The engine moves the first so many to B, one after the other.
+    fn moved(&mut self, count: u32) -> &mut Self {
+        for i in 0..count {
+            let t = 110 + 20 * u64::from(i);
+            self.delete(t, i, By::Engine).gone(t, i).create(t, i, rev("B")).ready(t + 1, i, rev("B"));
+        }
+        self
     }
 
     fn ready(&mut self, t: u64, instance: u32, revision: Revision) -> &mut Self {
@@ -270,32 +300,22 @@ fn a_role_that_goes_back_in_one_group_excuses_no_other() {
     let at = |group: u32, name: &str, instance: u32| Subject { group, role: RoleName::new(name), instance };
     for (next, expected) in [(2, &[][..]), (1, &[Promise::GroupFloor])] {
         let mut told = Told::default();
-        let wish = |told: &mut Told, t: u64, spec: Spec| {
-            let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
-            let stable = Default::default();
-            let wish = SpecEvent { spec, targets, stable, lag: LAG, unheard: false };
-            told.at(t, What::Spec(Box::new(wish)));
-        };
         let stand = |told: &mut Told, t: u64, of: Subject, revision: Revision| {
-            let why = "Recover".to_owned();
-            told.at(t, What::Create { of: of.clone(), revision, set_revision: revision, why });
-            told.at(t + 1, What::Ready { of, revision });
+            told.create_at(t, of.clone(), revision).at(t + 1, What::Ready { of, revision });
         };
-        let take = |told: &mut Told, t: u64, of: Subject| {
-            let (revision, why) = (rev("A"), "Update".to_owned());
-            told.at(t, What::Delete { of: of.clone(), revision, by: By::Engine, why });
-            told.at(t, What::Gone { of, revision });
+        let replace = |told: &mut Told, t: u64, of: Subject| {
+            told.take(t, of.clone()).at(t, What::Gone { of, revision: rev("A") });
         };
-        wish(&mut told, 0, spec("A", "A"));
+        told.wish(0, &spec("A", "A"), false);
         places.clone().for_each(|(group, name, i)| stand(&mut told, 1, at(group, name, i), rev("A")));
-        wish(&mut told, 100, spec("B", "B"));
+        told.wish(100, &spec("B", "B"), false);
         for (t, name, i) in [(110, "d", 0), (120, "p", 1)] {
-            take(&mut told, t, at(2, name, i));
+            replace(&mut told, t, at(2, name, i));
             stand(&mut told, t, at(2, name, i), rev("B"));
         }
         // The second role goes back; it has moved in group 2 only, which is on its way.
-        wish(&mut told, 200, spec("B", "A"));
-        take(&mut told, 300, at(next, "p", 0));
+        told.wish(200, &spec("B", "A"), false);
+        replace(&mut told, 300, at(next, "p", 0));
         assert_eq!(told.broken(), expected, "group {next}");
     }
 }
@@ -319,5 +339,156 @@ fn what_was_taken_and_put_back_is_not_available_before_it_is_ready() {
         }
         told.delete_as(300, 0, By::Engine, "Recreate");
         assert_eq!(told.broken(), expected, "whole {whole}, ready {ready}");
+    }
+}
+
+#[test]
+fn an_instance_goes_with_its_first_pod() {
+    // Of instance 3 a pod is taken, and the rest long afterwards, when another is lost and another wish has come.
+    for (kind, first, expected) in [
+        (StrategyKind::RollingUpdate, 110, &[][..]),
+        (StrategyKind::RollingUpdate, 310, &[Promise::Floor]),
+        (StrategyKind::GroupRecreate, 110, &[]),
+        (StrategyKind::GroupRecreate, 310, &[Promise::Floor]),
+    ] {
+        let wished = |revision: &str| {
+            let mut one = role("r", 4, revision);
+            one.min_available = Some(IntOrPercent::Int(3));
+            one.strategy.max_unavailable = IntOrPercent::Int(1);
+            groups(1, kind, 1, 0, vec![one])
+        };
+        let mut told = Told::standing(&wished("A"));
+        told.wish(100, &wished("B"), false);
+        let mut events = vec![(first, true), (200, false)];
+        events.sort_unstable();
+        for (t, ours) in events {
+            match ours {
+                true => told.at(t, What::Unready { of: of(3), revision: rev("A"), by: By::Engine }),
+                false => told.delete_as(t, 0, By::World, "eviction"),
+            };
+        }
+        told.wish(400, &wished("C"), false);
+        told.delete_as(500, 3, By::Engine, "Excess");
+        assert_eq!(told.broken(), expected, "{kind:?}, first pod at {first}");
+    }
+}
+
+#[test]
+fn a_group_is_opened_with_the_first_pod_of_an_instance() {
+    for (first, expected) in [(110, &[][..]), (310, &[Promise::GroupFloor])] {
+        let wished =
+            |revision: &str| groups(2, StrategyKind::RollingUpdate, 1, 0, vec![role("r", 1, revision)]);
+        let other = Subject { group: 1, ..of(0) };
+        let mut told = Told::standing(&wished("A"));
+        told.create_at(0, other.clone(), rev("A"))
+            .at(1, What::Ready { of: other.clone(), revision: rev("A") });
+        told.wish(100, &wished("B"), false);
+        let mut events = vec![(first, true), (200, false)];
+        events.sort_unstable();
+        for (t, ours) in events {
+            match ours {
+                true => told.at(t, What::Unready { of: other.clone(), revision: rev("A"), by: By::Engine }),
+                false => told.delete_as(t, 0, By::World, "eviction"),
+            };
+        }
+        told.wish(400, &wished("C"), false).take(500, other);
+        assert_eq!(told.broken(), expected, "first pod at {first}");
+    }
+}
+
+#[test]
+fn what_was_deleted_and_is_whole_again_stands() {
+    // The only pod of an instance is evicted before the others have been created.
+    for (whole, expected) in [(true, &[][..]), (false, &[Promise::Floor])] {
+        let wished = spec(2, "A");
+        let mut told = Told::default();
+        told.wish(0, &wished, true).wish(0, &wished, false);
+        told.create(0, 0, rev("A")).create(0, 1, rev("A")).delete(5, 1, By::World);
+        if whole {
+            told.at(20, What::Scheduled { of: of(1), revision: rev("A") });
+        }
+        told.ready(50, 0, rev("A")).ready(50, 1, rev("A"));
+        told.wish(100, &spec(2, "B"), false).delete(200, 0, By::Engine);
+        assert_eq!(told.broken(), expected, "whole again: {whole}");
+    }
+}
+
+#[test]
+fn who_begins_anew_knows_what_was_stored() {
+    // All became available at B, which nobody wrote down; the wish goes back to what is stored, so it is no move.
+    for (stored, expected) in [("A", &[][..]), ("B", &[Promise::Containment])] {
+        let mut told = Told::standing(&spec(3, "A"));
+        told.wish(100, &spec(3, "B"), false);
+        told.moved(3);
+        let back = spec(3, "A");
+        let stored_then = [(RoleName::new("r"), rev(stored))];
+        told.wish_stored(1_000, &back, true, &stored_then).wish(1_001, &back, false);
+        for i in 0..3 {
+            told.delete(1_100, i, By::World).gone(1_101, i).create(1_102, i, rev("A"));
+        }
+        assert_eq!(told.broken(), expected, "stored {stored}");
+    }
+}
+
+#[test]
+fn what_is_stored_is_known() {
+    // All became available at B while nobody could see it, but B was stored as stable: who goes back to A moves.
+    for (stored, expected) in [("B", &[Promise::Containment][..]), ("A", &[])] {
+        let mut told = Told::standing(&spec(2, "A"));
+        told.wish(100, &spec(2, "B"), false).late(5_000);
+        told.moved(2);
+        let back = spec(2, "A");
+        let stored_then = [(RoleName::new("r"), rev(stored))];
+        told.wish_stored(300, &back, true, &stored_then).late(0).wish(301, &back, false);
+        for i in 0..2 {
+            told.delete(8_000, i, By::World).gone(8_001, i).create(8_002, i, rev("A"));
+        }
+        assert_eq!(told.broken(), expected, "stored {stored}");
+    }
+}
+
+#[test]
+fn an_instance_of_several_pods_may_be_filled_up_that_is_all_gone() {
+    // Instance 0 was the only one that had proved the new revision; 1 has not yet. 0 is evicted, pod by pod.
+    for (pods, late, expected) in
+        [(2, 500, &[][..]), (2, 0, &[Promise::Containment]), (1, 500, &[Promise::Containment])]
+    {
+        let wished = |revision: &str| {
+            let mut one = role("r", 2, revision);
+            one.members[0].count = pods;
+            one_group(vec![within(one, 1, 0)], Vec::new())
+        };
+        let mut told = Told::standing(&wished("A"));
+        told.wish(100, &wished("B"), false);
+        told.delete(110, 0, By::Engine).gone(111, 0).create(120, 0, rev("B")).ready(130, 0, rev("B"));
+        told.delete(140, 1, By::Engine).gone(141, 1).create(150, 1, rev("B"));
+        told.delete_as(200, 0, By::World, "eviction");
+        told.at(201, What::Gone { of: of(0), revision: rev("B") });
+        told.late(late).create(600, 0, rev("B"));
+        assert_eq!(told.broken(), expected, "{pods} pods, late {late}");
+    }
+}
+
+#[test]
+fn what_is_created_along_with_it_is_no_update_of_another_group() {
+    // The second role is scaled out where it goes back: no group is available, and one of them is opened, in the same
+    // plan or later.
+    let spec = |p: &str, d: &str, count: u32| {
+        groups(2, StrategyKind::RollingUpdate, 1, 0, vec![role("p", 1, p), role("d", count, d)])
+    };
+    let at = |group: u32, name: &str, instance: u32| Subject { group, role: RoleName::new(name), instance };
+    for (later, expected) in [(0, &[][..]), (500, &[Promise::GroupFloor])] {
+        let mut told = Told::default();
+        told.wish(0, &spec("A", "A", 1), false);
+        for of in (0..2).flat_map(|group| [at(group, "p", 0), at(group, "d", 0)]) {
+            told.create_at(1, of.clone(), rev("A")).at(2, What::Ready { of, revision: rev("A") });
+        }
+        // Group 1 is opened, and what it got never starts.
+        told.wish(100, &spec("A", "B", 1), false).take(110, at(1, "d", 0));
+        told.at(120, What::Gone { of: at(1, "d", 0), revision: rev("A") });
+        told.create_at(130, at(1, "d", 0), rev("B")).wish(1_000, &spec("C", "A", 2), false);
+        told.create_at(1_100, at(0, "d", 1), rev("A")).create_at(1_100, at(1, "d", 1), rev("A"));
+        told.take(1_100 + later, at(0, "p", 0));
+        assert_eq!(told.broken(), expected, "{later} ms later");
     }
 }

@@ -122,6 +122,14 @@ impl Recorder {
         }
     }
 
+    /// Waits until what was written down so far is so. It is asked again whenever something happens, and must not become
+    /// false again: several things may have happened at once.
+    pub async fn until_written(&mut self, limit: Duration, so: impl Fn(&[Event]) -> bool) -> bool {
+        let tape = Arc::clone(&self.tape);
+        let written = self.news.wait_for(|_| so(&lock(&tape).events));
+        tokio::time::timeout(limit, written).await.is_ok()
+    }
+
     /// Waits until the loss of these pods, or of their readiness, has been seen; or that they restarted, should nobody
     /// have told of the moment between.
     pub async fn until_struck(&mut self, pods: &[(String, String)], limit: Duration) -> bool {

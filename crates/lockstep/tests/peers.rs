@@ -111,15 +111,19 @@ async fn lws_1048_a_crashing_instance_is_not_recreated_thirty_times() {
     let crashing = gang("prefill", 1, 1, "1", "restartPolicy: {baseDelaySeconds: 60}")
         .replace("{spec:", "{metadata: {annotations: {kubelet.lockstep.dev/ready-after: 100ms, kubelet.lockstep.dev/crash-after: 500ms, kubelet.lockstep.dev/crashes: '9'}}, spec:");
     stage.apply(&set("", &[crashing])).await;
-    // The first restart is at once, the second waits for a minute: within twenty seconds there are two lives.
+    let made = || {
+        let audit = cluster.audit().expect("the audit log");
+        let made = audit.writes().filter(|entry| {
+            entry.request.resource == "pods"
+                && entry.request.verb.as_str() == "create"
+                && entry.request.user_agent.contains("lockstep-operator")
+        });
+        made.count()
+    };
+    // The first restart is at once, the second waits for a minute: in the twenty seconds after it there are two lives.
+    stage.until("the first restart", |_| made() >= 4).await;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let made = cluster.audit().expect("the audit log");
-    let made = made.writes().filter(|entry| {
-        entry.request.resource == "pods"
-            && entry.request.verb.as_str() == "create"
-            && entry.request.user_agent.contains("lockstep-operator")
-    });
-    assert_eq!(made.count(), 4, "two lives of two pods");
+    assert_eq!(made(), 4, "two lives of two pods");
     let status = stage.kubectl(&["get", "lss/llama", "-o", "jsonpath={.status.restarts[0]}"]).await;
     assert!(status.contains("llama-0/prefill-0"), "{status}");
 }

@@ -126,6 +126,14 @@ impl History {
         self.gone.iter().filter(recent).map(|(_, of, _)| of.instance)
     }
 
+    /// The world took all of it so lately that the engine may still see some of its pods, and only fills it up.
+    pub fn lately_stood(&self, of: &Subject, revision: Revision, t: u64) -> bool {
+        let lately = |(lost, gone, x): &(u64, Subject, Instance)| {
+            gone == of && x.revision == revision && lost + self.lag() >= t
+        };
+        self.lag() > 0 && self.gone.iter().any(lately)
+    }
+
     /// What was lost stands again, so the engine knows of the loss; unless it did this upon a view from before, and
     /// only the request was overtaken by the one that put it back.
     fn knows_replaced(&self, of: &Subject, t: u64) -> bool {
@@ -144,6 +152,15 @@ impl History {
         // What stands again and may still be seen as it was is one.
         let updated: BTreeSet<u32> = standing.map(|(i, _)| i).chain(gone).collect();
         number(updated.into_iter().filter(|i| eligible.contains(i)).count())
+    }
+
+    /// Some eligible instance at the target stands, and the engine must know it.
+    fn surely_updated(&self, group: u32, role: &Role, t: u64) -> bool {
+        let eligible = self.limits(role, group).1..role.replicas;
+        let target = self.target(&role.name);
+        self.of(group, &role.name).any(|(i, x)| {
+            eligible.contains(&i) && Some(x.revision) == target && !x.leaving && x.created + self.lag() < t
+        })
     }
 
     /// Remembers how many instances of a role were at the target at best. Returns the best until now.
@@ -237,7 +254,11 @@ impl History {
             let moves = |role: &&Role| !by_hand(spec, role) && (changes(role) || outdated(role));
             spec.roles.iter().filter(moves)
         };
-        let updated = changing().any(|role| self.updated(group, role, t, lenient) > 0);
+        // What was created a moment ago may be of the very plan that is judged.
+        let updated = changing().any(|role| match lenient {
+            true => self.updated(group, role, t, true) > 0,
+            false => self.surely_updated(group, role, t),
+        });
         let finished = changing().all(|role| self.finished(group, role, t) >= self.eligible(group, role));
         let surge = changing().any(|role| {
             let target = self.target(&role.name);
@@ -335,6 +356,7 @@ impl History {
     pub fn made_whole(&mut self, of: &Subject) {
         if let Some(instance) = self.instances.get_mut(of) {
             instance.taken = None;
+            instance.leaving = false;
         }
     }
 
@@ -352,6 +374,8 @@ impl History {
         self.learn_all(t);
         if self.wish.is_none() {
             self.stable = wish.stable.clone();
+        } else if wish.unheard {
+            self.doubt(&wish.stable);
         }
         self.stable.retain(|name, _| wish.spec.role(name).is_some());
         self.doubted.retain(|name, _| wish.spec.role(name).is_some());

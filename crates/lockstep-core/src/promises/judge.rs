@@ -18,11 +18,22 @@ pub(super) struct Judge {
     torn_down: BTreeSet<(u64, u32)>,
     /// Instances that were available and went with their groups.
     went_along: Vec<(u64, Subject)>,
+    /// What the first pod of an instance broke, if it goes for a reason that only the last one tells.
+    owed: BTreeMap<Subject, Owed>,
     pub(super) pauses: Pauses,
     /// Which members of each instance had started.
     pub(super) started: BTreeMap<Subject, Started>,
     /// What the present event breaks.
     broken: Vec<Broken>,
+}
+
+/// What was broken when the first pod of an instance was taken.
+#[derive(Debug, Clone, Default)]
+struct Owed {
+    /// Too few were left of its role, where whole groups come and go.
+    floor: Option<Broken>,
+    /// Its group was one too many, if this was a move.
+    opening: Option<Broken>,
 }
 
 impl Judge {
@@ -64,6 +75,7 @@ impl Judge {
             What::MemberReady { of, member, .. } => self.member_ready(of, member),
             What::MemberFree { of, member, .. } => self.member_order(t, of, member),
             What::Ready { of, .. } => {
+                self.owed.remove(of);
                 self.history.gain(t, of);
                 self.note_pauses(t, of.group);
             }
@@ -83,6 +95,7 @@ impl Judge {
                 self.history.lose(t, of, *by, true);
             }
             What::Gone { of, .. } => {
+                self.owed.remove(of);
                 self.instance_ends(t, of);
                 if let Some(instance) = self.history.instances.remove(of)
                     && let Some(lost) = instance.lost_at
@@ -92,7 +105,10 @@ impl Judge {
                 }
             }
             What::End { outcome } => self.end(t, *outcome),
-            What::Scheduled { of, .. } => self.history.made_whole(of),
+            What::Scheduled { of, .. } => {
+                self.owed.remove(of);
+                self.history.made_whole(of);
+            }
             What::Gate { .. } | What::Ungate { .. } | What::Blocked { .. } => {}
         }
     }
@@ -148,7 +164,9 @@ impl Judge {
         if !eligible {
             return;
         }
-        self.containment(t, of, &role, limits.unavailable.max(1));
+        if role.pods() == 1 || !self.history.lately_stood(of, revision, t) {
+            self.containment(t, of, &role, limits.unavailable.max(1));
+        }
         let updated = self.history.updated(of.group, &role, t, false);
         if updated <= self.history.reach(t, of.group, &role) {
             // A unit that had been updated comes back as it was: that is no progress.
@@ -208,26 +226,35 @@ impl Judge {
     }
 
     /// An instance of several pods goes with the first of them that it cannot spare, whether or not the rest
-    /// follow. Where whole groups come and go, why it goes is only told with its last pod.
+    /// follow. Why it goes is only told with its last pod.
     fn engine_takes(&mut self, t: u64, of: &Subject) {
-        let Some(role) = self.history.spec().and_then(|spec| spec.role(&of.role)).cloned() else { return };
+        let Some(spec) = self.history.spec().cloned() else { return };
+        let Some(role) = spec.role(&of.role) else { return };
+        let mut owed = Owed { floor: self.below_floor(t, of, role, "a pod of it"), opening: None };
         if self.history.rolls(of.group) {
-            self.floor(t, of, &role, "a pod of it");
+            self.broken.extend(owed.floor.take());
+            owed.opening = self.one_too_many(t, of.group, &spec);
+        }
+        if self.history.instances.get(of).is_some_and(|x| x.taken.is_none()) {
+            self.owed.insert(of.clone(), owed);
         }
     }
 
     fn floor(&mut self, t: u64, of: &Subject, role: &Role, why: &str) {
+        self.broken.extend(self.below_floor(t, of, role, why));
+    }
+
+    /// What the end of an instance that is available leaves of its role, if that is too little.
+    fn below_floor(&self, t: u64, of: &Subject, role: &Role, why: &str) -> Option<Broken> {
         let available = |x: &Instance| self.history.is_available(&x.as_taken(), role, t);
         if !self.history.instances.get(of).is_some_and(available) {
-            return;
+            return None;
         }
         let floor = role.replicas.saturating_sub(self.history.limits(role, of.group).0.unavailable);
         let left = self.history.available_without(of.group, role, Some(of.instance), t);
         let left = left + self.overtaking(t, of, role);
-        if left < floor {
-            let detail = format!("{of} ({why}) leaves {left} available, {floor} must stay");
-            self.fail(t, Promise::Floor, detail);
-        }
+        let detail = || format!("{of} ({why}) leaves {left} available, {floor} must stay");
+        (left < floor).then(|| Broken { t, promise: Promise::Floor, detail: detail() })
     }
 
     /// How many of a role went with their whole group after it was decided that this one goes: their requests were
@@ -274,8 +301,10 @@ impl Judge {
         if by_hand(&spec, &role) && (matches!(why, "Update" | "Repair") || (outdated && !repairs)) {
             self.fail(t, Promise::ByHand, format!("{of} was deleted ({why})"));
         }
-        if instance.taken.is_none() || !self.history.rolls(of.group) {
-            self.floor(t, of, &role, why);
+        let owed = self.owed.remove(of).filter(|_| instance.taken.is_some());
+        match &owed {
+            None => self.floor(t, of, &role, why),
+            Some(owed) => self.broken.extend(owed.floor.clone()),
         }
         let available = self.history.is_available(&instance.as_taken(), &role, t);
         let kept = of.instance < self.history.limits(&role, of.group).1;
@@ -291,7 +320,9 @@ impl Judge {
                 let updated = self.history.updated(of.group, &role, t, false) + 1;
                 self.pauses_last(t, of.group, &spec, &role, updated);
             }
-            self.opening(t, of.group, &spec);
+            let opening = self.one_too_many(t, of.group, &spec);
+            self.history.opened.insert(of.group);
+            self.broken.extend(opening.filter(|_| owed.is_none_or(|owed| owed.opening.is_some())));
         }
     }
 
@@ -302,12 +333,11 @@ impl Judge {
     }
 
     /// A group that is opened leaves enough others that are available and not under way themselves.
-    fn opening(&mut self, t: u64, group: u32, spec: &Spec) {
-        let open = self.history.in_update(group, t) || self.history.was_in_update(group, t);
-        let was_opened = !self.history.opened.insert(group);
-        if open {
-            return;
+    fn one_too_many(&self, t: u64, group: u32, spec: &Spec) -> Option<Broken> {
+        if self.history.in_update(group, t) || self.history.was_in_update(group, t) {
+            return None;
         }
+        let was_opened = self.history.opened.contains(&group);
         let most = spec.strategy.limits(spec.replicas).unavailable;
         // One that the world has just taken as a whole may still seem to stand.
         let all = (0..spec.replicas).chain(self.history.groups());
@@ -320,13 +350,9 @@ impl Judge {
         let broken = !self.history.surely(group, t, Role::needed) && number(under_way) < most.max(1);
         // A group with a unit on its way out is open already, and so is one whose units have not come back.
         let open_already = self.history.leaves(group) || (was_opened && self.history.misses(group));
-        if !enough && !broken && !open_already {
-            self.fail(
-                t,
-                Promise::GroupFloor,
-                format!("group {group} is opened, {under_way} others are in update"),
-            );
-        }
+        let detail = || format!("group {group} is opened, {under_way} others are in update");
+        let fails = !enough && !broken && !open_already;
+        fails.then(|| Broken { t, promise: Promise::GroupFloor, detail: detail() })
     }
 
     /// A whole group is torn down only while enough others are available and serve.

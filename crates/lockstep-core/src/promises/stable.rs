@@ -1,5 +1,7 @@
 //! Which revision of a role is stable, and whether the engine can know it.
 
+use std::collections::BTreeMap;
+
 use super::history::{History, number};
 use super::instance::Instance;
 use crate::model::Role;
@@ -25,6 +27,18 @@ impl History {
         let roles = self.spec().map(|spec| spec.roles.iter().map(|role| role.name.clone()).collect());
         let names: Vec<RoleName> = roles.unwrap_or_default();
         names.iter().for_each(|name| self.learn_stable(name, t));
+    }
+
+    /// What the engine had stored when the wish changed is all that one knows who begins anew; and what is stored so is
+    /// known.
+    pub fn doubt(&mut self, stored: &BTreeMap<RoleName, Revision>) {
+        for (name, stored) in stored {
+            if self.stable.get(name) == Some(stored) {
+                self.doubted.remove(name);
+            } else {
+                self.doubted.entry(name.clone()).or_default().insert(*stored);
+            }
+        }
     }
 
     /// A role is stable when all of it, in all groups, is updated and available. Asked before anything that

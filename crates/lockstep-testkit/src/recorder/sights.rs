@@ -36,12 +36,24 @@ impl Sights {
     /// How old was what somebody knew who did this to a pod just now, in milliseconds; if nobody did, how old is what
     /// they know.
     pub fn age_of(&self, deed: Deed, pod: &str) -> u64 {
-        self.last(deed, pod).map_or_else(|| self.age(), |done| millis_since(done.rests_on))
+        self.last(deed, pod).map_or_else(|| self.age(), |done| millis_since(done.decided.rests_on))
     }
 
     /// Why somebody deleted a pod just now, if they gave the reason along with the request.
     pub fn why_deleted(&self, pod: &str) -> Option<DeleteWhy> {
         self.last(Deed::Delete, pod)?.along.get().copied()
+    }
+
+    /// Whether another operator has acted between the moment in which this was sent and the one in which it arrived. Who
+    /// sent it was cut off, or died, and nobody can call it back.
+    pub fn was_overtaken(&self, deed: Deed, pod: &str) -> bool {
+        let links = self.lock();
+        let deeds = links.iter().enumerate().filter_map(|(i, link)| Some((i, link.deed(deed, pod)?)));
+        let last = deeds.max_by_key(|(_, done)| done.arrived);
+        let others = |i: usize| links.iter().enumerate().filter(move |(j, _)| i != *j);
+        last.is_some_and(|(i, done)| {
+            others(i).any(|(_, other)| other.acted_between(done.decided.sent, done.arrived))
+        })
     }
 
     fn last(&self, deed: Deed, pod: &str) -> Option<Done> {

@@ -82,6 +82,11 @@ impl Link {
         self.0.sight.deed(deed, pod)
     }
 
+    /// Something that the client did to a pod arrived after one moment, and not after the other.
+    pub fn acted_between(&self, from: Instant, until: Instant) -> bool {
+        self.0.sight.acted_between(from, until)
+    }
+
     /// How many writes have arrived.
     pub fn writes(&self) -> u64 {
         self.0.writes.load(Ordering::Relaxed)

@@ -30,7 +30,7 @@ use tower::Service;
 pub use self::link::Link;
 use self::link::State;
 pub use self::profile::{Chance, Fault, Lists, Profile, Span, Watches};
-use self::sight::{Bearing, bearing};
+use self::sight::{Bearing, Decided, bearing};
 pub use self::sight::{Deed, Done};
 use super::body::Answered;
 use super::service::InProcess;
@@ -58,8 +58,8 @@ struct Fate {
     late: Duration,
     /// It is lost if the way is cut.
     lost: bool,
-    /// The view that it was decided upon, if it may be one of several that were.
-    rests_on: Option<Instant>,
+    /// When, and upon what, it was decided, if it may be one of several that were.
+    decided: Option<Decided>,
 }
 
 impl Faulty {
@@ -87,7 +87,7 @@ impl Faulty {
             Some(Fault::Late(by)) => dice.time(by),
             _ => Duration::ZERO,
         };
-        Fate { travel, fault, late, lost: dice.chance(500), rests_on: None }
+        Fate { travel, fault, late, lost: dice.chance(500), decided: None }
     }
 
     /// Carries a request there and its answer back; nothing if there is never one.
@@ -118,7 +118,7 @@ impl Faulty {
             head.uri = stale;
         }
         let about = Request::from_parts(head.clone(), ());
-        self.note(&about, &body, fate.rests_on);
+        self.note(&about, &body, fate.decided);
         let answer = self.inner.call(Request::from_parts(head, Full::new(body))).await;
         if writes {
             self.link.wrote();
@@ -131,17 +131,17 @@ impl Faulty {
     }
 
     /// Remembers what is done to a pod, and upon what.
-    fn note<B>(&self, request: &Request<B>, body: &[u8], rests_on: Option<Instant>) {
+    fn note<B>(&self, request: &Request<B>, body: &[u8], decided: Option<Decided>) {
         let of = about(request.uri().path());
-        let (Some(rests_on), "pods") = (rests_on, of.what) else { return };
+        let (Some(decided), "pods") = (decided, of.what) else { return };
         let along = || request.extensions().clone();
         let created = || serde_json::from_slice::<serde_json::Value>(body).ok();
         match *request.method() {
-            Method::DELETE => self.link.sight().done(Deed::Delete, of.name, rests_on, along()),
+            Method::DELETE => self.link.sight().done(Deed::Delete, of.name, decided, along()),
             Method::POST if of.name.is_empty() => {
                 let pod = created().unwrap_or_default();
                 let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-                self.link.sight().done(Deed::Create, name, rests_on, along());
+                self.link.sight().done(Deed::Create, name, decided, along());
             }
             _ => {}
         }
@@ -180,8 +180,8 @@ where
         }
         let step = bearing(request.method(), request.uri()) == Bearing::Step;
         let sent = step.then(|| self.link.sight().sends());
-        let rests_on = sent.as_ref().map(|sent| sent.rests_on);
-        let fate = Fate { rests_on, ..self.fate(request.method()) };
+        let decided = sent.as_ref().map(|sent| sent.decided);
+        let fate = Fate { decided, ..self.fate(request.method()) };
         let (tell, told) = oneshot::channel();
         let faulty = self.clone();
         // What is sent arrives, whether or not anybody still waits for the answer.

@@ -30,10 +30,19 @@ pub enum Deed {
 pub struct Done {
     /// When it arrived.
     pub arrived: Instant,
-    /// The client knew all that had happened until then when it decided so, or more.
-    pub rests_on: Instant,
+    /// When, and upon what, it was decided.
+    pub decided: Decided,
     /// What else the client gave along with the request, for those in this process.
     pub along: Extensions,
+}
+
+/// When a request was sent, and upon what it was decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Decided {
+    /// The client knew all that had happened until then, or more.
+    pub rests_on: Instant,
+    /// When it was sent.
+    pub sent: Instant,
 }
 
 /// What a client has seen, and what it does upon that.
@@ -82,9 +91,14 @@ impl Sight {
     }
 
     /// A pod is about to be created or deleted.
-    pub fn done(&self, deed: Deed, pod: &str, rests_on: Instant, along: Extensions) {
-        let done = Done { arrived: Instant::now(), rests_on, along };
+    pub fn done(&self, deed: Deed, pod: &str, decided: Decided, along: Extensions) {
+        let done = Done { arrived: Instant::now(), decided, along };
         self.lock().deeds.insert((deed, pod.to_owned()), done);
+    }
+
+    /// Something that it did to a pod arrived after one moment, and not after the other.
+    pub fn acted_between(&self, from: Instant, until: Instant) -> bool {
+        self.lock().deeds.values().any(|done| done.arrived > from && done.arrived <= until)
     }
 
     /// A watch has been told of all there is.
@@ -106,7 +120,8 @@ impl Sight {
         seen.under_way += 1;
         let until = seen.breath.map_or(rests_on, |breath| breath.until);
         seen.breath = Some(Breath { rests_on, until });
-        Sent { sight: self.clone(), rests_on, pause: BREATH }
+        let decided = Decided { rests_on, sent: Instant::now() };
+        Sent { sight: self.clone(), decided, pause: BREATH }
     }
 }
 
@@ -123,7 +138,7 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Sent {
     sight: Sight,
-    pub rests_on: Instant,
+    pub decided: Decided,
     pause: Duration,
 }
 
@@ -209,7 +224,7 @@ mod tests {
         drop(first);
         let second = sight.sends();
         after(1).await;
-        assert_eq!(second.rests_on.elapsed().as_millis(), 5_001);
+        assert_eq!(second.decided.rests_on.elapsed().as_millis(), 5_001);
         drop(second);
         after(11).await;
         assert_eq!(age(&sight), 0);
