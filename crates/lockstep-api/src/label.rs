@@ -26,6 +26,9 @@ pub const GANG: &str = "lockstep.dev/gang";
 pub const BATCH_PREFIX: &str = "batch.lockstep.dev/";
 /// That a pod takes part in a placement rule, by rule, as its proposal asks: `…/<rule>: member`.
 pub const COORDINATION_PREFIX: &str = "coordination.workloads.x-k8s.io/";
+/// On a stored revision: `true` once the whole set stood complete at it, `false` until then. One without it was stored
+/// by an operator that did not say.
+pub const STOOD_COMPLETE: &str = "lockstep.dev/stood-complete";
 /// The scheduling gate that holds a pod until its turn.
 pub const GATE: &str = "lockstep.dev/hold";
 /// Who writes: the field manager of everything the operator applies.

@@ -155,6 +155,9 @@ pub struct GroupRoleStatus {
 pub struct RolloutStatus {
     /// Complete, PartitionReached, Progressing, Paused, Stalled, RollingBack or RolledBack.
     pub phase: String,
+    /// When this phase began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_since: Option<String>,
     /// When it began, while it is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::ControllerRevision;
+use lockstep_api::label;
 use lockstep_api::stored::{StoredRole, StoredSet};
 use lockstep_core::model::Member;
 use lockstep_core::names::RoleName;
@@ -20,6 +21,8 @@ pub struct Stored {
     pub name: String,
     /// Its place in history; the highest was wished for last.
     pub number: i64,
+    /// It says that the whole set stood complete at it once.
+    pub stood_complete: bool,
     /// What it holds.
     pub set: StoredSet,
 }
@@ -35,7 +38,10 @@ impl History {
         let read = |object: &ControllerRevision| {
             let set = StoredSet::deserialize(&object.data.0).ok()?;
             let name = object.metadata.name.clone()?;
-            Some((set.revision(), Stored { name, number: object.revision.unwrap_or_default(), set }))
+            let said = object.metadata.annotations.as_ref().and_then(|said| said.get(label::STOOD_COMPLETE));
+            let stood_complete = said.is_some_and(|said| said == "true");
+            let number = object.revision.unwrap_or_default();
+            Some((set.revision(), Stored { name, number, stood_complete, set }))
         };
         Self(objects.into_iter().filter_map(read).collect())
     }

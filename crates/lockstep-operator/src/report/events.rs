@@ -61,7 +61,9 @@ fn note_phase(before: &LockstepSetStatus, after: &LockstepSetStatus, notes: &mut
     let message = match is {
         "Complete" => format!("everything is at {update} and available"),
         "PartitionReached" => "what may move has moved; the partition keeps the rest".to_owned(),
-        "RolledBack" => "back at the stable revision".to_owned(),
+        "RolledBack" => {
+            format!("all of it is back at {update}, which stood complete; the spec still wishes for another")
+        }
         "RollingBack" => format!("goes back to {update}"),
         _ if why.is_empty() => format!("on its way to {update}"),
         _ => why.to_owned(),

@@ -124,6 +124,7 @@ impl Report<'_> {
         let blocked = self.blocked();
         RolloutStatus {
             phase: format!("{:?}", said.phase),
+            phase_since: phase_since(&self.wish.status.rollout, said.phase, self.now),
             started_at: best.filter(|_| under_way).map(|best| stamp(best.started)),
             deadline: deadline.map(|best| stamp(best.since + self.spec.progress_deadline)),
             waiting_for: blocked.first().map(headline).unwrap_or_default(),
@@ -187,6 +188,7 @@ pub fn invalid(wish: &Wish, message: String, now: Time) -> LockstepSetStatus {
     };
     status.rollout = RolloutStatus {
         phase: format!("{:?}", Phase::Stalled),
+        phase_since: phase_since(&wish.status.rollout, Phase::Stalled, now),
         deadline: None,
         waiting_for: message.lines().next().unwrap_or_default().to_owned(),
         blocked: vec![blocked],
@@ -215,6 +217,7 @@ pub fn held(wish: &Wish, now: Time) -> LockstepSetStatus {
     status.selector = selector(wish);
     status.rollout = RolloutStatus {
         phase: format!("{:?}", Phase::Paused),
+        phase_since: phase_since(&wish.status.rollout, Phase::Paused, now),
         deadline: None,
         waiting_for: message.split("; ").next().unwrap_or_default().to_owned(),
         blocked: vec![blocked],
@@ -222,6 +225,11 @@ pub fn held(wish: &Wish, now: Time) -> LockstepSetStatus {
     };
     status.conditions = conditions::of(&outlook, &wish.status.conditions, wish.generation, now);
     status
+}
+
+/// A phase that goes on keeps its time; nobody knows it of one that began before it was written down.
+fn phase_since(before: &RolloutStatus, phase: Phase, now: Time) -> Option<String> {
+    if before.phase == format!("{phase:?}") { before.phase_since.clone() } else { Some(stamp(now)) }
 }
 
 fn selector(wish: &Wish) -> String {
@@ -332,6 +340,24 @@ mod tests {
             let block =
                 BlockedStatus { what: what.into(), message: message.into(), ..BlockedStatus::default() };
             assert_eq!(headline(&block), wanted);
+        }
+    }
+
+    #[test]
+    fn a_phase_has_a_time_of_its_own() {
+        let before = |phase: &str, since: Option<&str>| RolloutStatus {
+            phase: phase.to_owned(),
+            phase_since: since.map(str::to_owned),
+            started_at: Some("1970-01-01T00:00:01Z".to_owned()),
+            ..RolloutStatus::default()
+        };
+        for (phase, since, is, at) in [
+            ("", None, Phase::Progressing, Some("1970-01-01T00:00:09Z")),
+            ("Progressing", Some("then"), Phase::Progressing, Some("then")),
+            ("Progressing", Some("then"), Phase::Paused, Some("1970-01-01T00:00:09Z")),
+            ("Paused", None, Phase::Paused, None),
+        ] {
+            assert_eq!(phase_since(&before(phase, since), is, Time(9_000)).as_deref(), at, "{phase}");
         }
     }
 

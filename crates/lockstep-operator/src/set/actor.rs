@@ -346,6 +346,7 @@ impl Actor {
         let tidied = async {
             keeper.scale_statuses(spec).await?;
             keeper.remove_gangs(plan).await?;
+            keeper.mark_complete(plan).await?;
             keeper.forget_revisions(limit, plan).await
         };
         if let Err(error) = in_time("tidy up", tidied).await {

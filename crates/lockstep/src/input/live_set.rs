@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use lockstep_api::status::{INVALID_SPEC, LockstepSetStatus};
 use lockstep_api::{API_VERSION, KIND, Parsed, label};
 use lockstep_core::blocked::Reason;
-use lockstep_core::snapshot::Memory;
+use lockstep_core::snapshot::{Memory, Override};
 use lockstep_core::time::{Millis, Time};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -106,6 +106,11 @@ impl LiveSet {
             memory => serde_json::from_value(memory.clone())
                 .with_context(|| format!("the memory of {} is not one this version knows", self.name)),
         }
+    }
+
+    /// What stands in for the target of the spec, where its rollout failed or was aborted.
+    pub fn overridden(&self) -> Option<Override> {
+        self.memory().ok().flatten()?.overridden
     }
 
     /// How long a rollout may go without progress.

@@ -5,6 +5,7 @@ pub mod budget_table;
 pub mod columns;
 pub mod diff;
 pub mod drain_table;
+pub mod node_state;
 pub mod now_table;
 pub mod over_clusters;
 pub mod plan_json;

@@ -82,7 +82,10 @@ pub fn line(set: &LiveSet, now: Time) -> String {
         "Stalled" if has_time(set, now) => format!("tried again: {counts}{waiting}"),
         "Stalled" => format!("stalled: {counts}{waiting}; see `lockstep why {name}`"),
         "RollingBack" => format!("rolling back to {}: {counts}{waiting}", status.revision.update),
-        "RolledBack" => format!("rolled back to {}: {counts}", status.revision.update),
+        "RolledBack" => format!(
+            "rolled back to {}, though the spec wishes for another: {counts}; see `lockstep why {name}`",
+            status.revision.update
+        ),
         _ => format!("progressing: {counts}{waiting}"),
     };
     format!("{name}: {text}")
@@ -186,6 +189,12 @@ mod tests {
             ("Complete", format!("llama: complete at a41d0: {counts}")),
             ("Stalled", format!("llama: stalled: {counts}; {waiting}; see `lockstep why llama`")),
             ("Paused", format!("llama: paused: {counts}; `lockstep resume llama` lets it go on")),
+            (
+                "RolledBack",
+                format!(
+                    "llama: rolled back to a41d0, though the spec wishes for another: {counts}; see `lockstep why llama`"
+                ),
+            ),
             ("", "llama: the operator has not looked at it yet".to_owned()),
         ] {
             assert_eq!(line(&set(phase), NOW), text);

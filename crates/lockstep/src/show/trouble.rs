@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Node, Pod};
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::pod_state;
+use super::{node_state, pod_state};
 
 /// Nothing is wrong with a container that is only being made.
 const ON_ITS_WAY: [&str; 2] = ["ContainerCreating", "PodInitializing"];
@@ -39,11 +39,7 @@ pub fn troubles<'a>(pods: impl IntoIterator<Item = &'a Pod>, lost: &BTreeSet<Str
 
 /// The nodes that are not ready.
 pub fn lost<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> BTreeSet<String> {
-    let ready = |node: &&Node| {
-        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
-        conditions.unwrap_or_default().iter().any(|it| it.type_ == "Ready" && it.status == "True")
-    };
-    nodes.into_iter().filter(|node| !ready(node)).map(ResourceExt::name_any).collect()
+    nodes.into_iter().filter(|node| !node_state::is_ready(node)).map(ResourceExt::name_any).collect()
 }
 
 fn cause(pod: &Pod, lost: &BTreeSet<String>) -> Option<(String, bool)> {

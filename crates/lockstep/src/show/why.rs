@@ -1,21 +1,18 @@
 //! What a rollout waits for, by which rule, since when, and what would let it go on.
 
-use std::fmt::Write;
+mod text;
 
 use lockstep_api::Duration;
 use lockstep_api::status::BlockedStatus;
 use lockstep_core::blocked::Reason;
+use lockstep_core::snapshot::OverrideBy;
 use lockstep_core::time::{Millis, Time};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::advice;
 use super::trouble::Trouble;
-use super::{advice, words};
 use crate::input::live_set::{LiveSet, moment};
-
-/// So many names are all said; of more only so many, and how many more there are.
-const MOST_NAMES: usize = 5;
-const FIRST_NAMES: usize = 3;
 
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -138,17 +135,43 @@ fn summary(set: &LiveSet, blocked: &[Block]) -> String {
         ),
         "Paused" => format!("{name} is paused. `lockstep resume {name} -n {namespace}` lets it go on."),
         "Stalled" => format!("{name} is stalled: nothing was achieved before the deadline."),
-        "RollingBack" => format!("{name} is on its way back to {}.", stable.unwrap_or(update)),
-        "RolledBack" => {
-            format!(
-                "{name} went back to {} and stays there until its spec changes.",
-                stable.unwrap_or(update)
-            )
+        "RollingBack" => {
+            format!("{name} is on its way back to {}: {}.", stable.unwrap_or(update), what_sent_it_back(set))
         }
+        "RolledBack" => rolled_back(set, stable.unwrap_or(update)),
         _ if waiting.is_empty() => format!("{name} is on its way. Nothing is blocked."),
         _ => String::new(),
     };
     [first, waiting].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// A set at rest where its spec does not want it: what happened, what that means, what to do.
+fn rolled_back(set: &LiveSet, to: &str) -> String {
+    let (name, namespace, why) = (&set.name, &set.namespace, what_sent_it_back(set));
+    let way_out = match set.maker() {
+        Some(maker) => format!("change the {maker}"),
+        None => {
+            format!("`lockstep undo {name} -n {namespace}` writes what runs into it, or apply one that works")
+        }
+    };
+    format!(
+        "{name} went back to {to}, and all of it stands there: {why}. Its spec still wishes for that one, so it counts \
+         as Stalled and not Ready, and stays as it is until the spec changes: {way_out}."
+    )
+}
+
+/// Who put the target back, and from where.
+fn what_sent_it_back(set: &LiveSet) -> String {
+    let Some(overridden) = set.overridden() else {
+        return "its rollout failed or was aborted".to_owned();
+    };
+    match overridden.by {
+        OverrideBy::Abort => format!("somebody aborted the rollout to {}", overridden.spec),
+        OverrideBy::Rollback => format!(
+            "the rollout to {} achieved nothing before its deadline, and onFailure is Rollback",
+            overridden.spec
+        ),
+    }
 }
 
 fn deadline(set: &LiveSet, spec: &Value, now: Time) -> Option<String> {
@@ -232,84 +255,6 @@ impl Why {
             }
         }
         self.pods = troubles;
-    }
-
-    /// The answer for people.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.summary);
-        for line in &self.lacking {
-            let _ = writeln!(text, "  {line}");
-        }
-        let mut alike: Vec<Vec<&Block>> = Vec::new();
-        for block in &self.blocked {
-            match alike.iter_mut().find(|known| known.first().is_some_and(|first| first.is_like(block))) {
-                Some(known) => known.push(block),
-                None => alike.push(vec![block]),
-            }
-        }
-        alike.iter().for_each(|blocks| write_blocks(&mut text, blocks));
-        for trouble in &self.pods {
-            let _ = writeln!(text, "  {}: {}", some(trouble.pods.iter().map(String::as_str)), trouble.cause);
-        }
-        let count = alike.len();
-        let nothing_else = (count == 1).then(|| "Nothing else is blocked.".to_owned());
-        let end: Vec<String> = nothing_else.into_iter().chain(self.deadline_text.clone()).collect();
-        if !end.is_empty() {
-            let _ = writeln!(text, "  {}", end.join(" "));
-        }
-        text
-    }
-}
-
-impl Block {
-    /// The pod that could not be written, if that is what it says.
-    fn pod(&self) -> Option<&str> {
-        let rest = self.message.strip_prefix("create pod ").or(self.message.strip_prefix("delete pod "))?;
-        rest.split_once(": ").map(|(pod, _)| pod)
-    }
-
-    /// Whether another waits for the same, be it with another pod.
-    fn is_like(&self, other: &Self) -> bool {
-        let message = |block: &Self| match block.pod() {
-            Some(pod) => block.message.replace(pod, ""),
-            None => block.message.clone(),
-        };
-        (&self.reason, &self.rule) == (&other.reason, &other.rule) && message(self) == message(other)
-    }
-}
-
-/// The first few names, each once, and how many more there are.
-fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    names.for_each(|name| {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    });
-    if all.len() <= MOST_NAMES {
-        return words::list(&all);
-    }
-    let more = format!("{} more", all.len() - FIRST_NAMES);
-    words::list(&[&all[..FIRST_NAMES], &[more.as_str()]].concat())
-}
-
-/// Writes what waits for the same reason.
-fn write_blocks(text: &mut String, blocks: &[&Block]) {
-    let Some(first) = blocks.first() else { return };
-    let what = some(blocks.iter().map(|block| block.what.as_str()));
-    let have = if blocks.iter().all(|block| block.what == first.what) { "has" } else { "have" };
-    let waited = first.waited.map(|waited| format!(" for {waited}")).unwrap_or_default();
-    let _ = writeln!(text, "  {what} {have} waited{waited}: {}.", first.message.trim_end_matches('.'));
-    let others = || blocks.iter().filter_map(|block| block.pod()).filter(|pod| Some(*pod) != first.pod());
-    if others().next().is_some() {
-        let _ = writeln!(text, "    the same of {}", some(others()));
-    }
-    if !first.rule.is_empty() {
-        let value = first.value.as_ref().map(|value| format!(", which is {value}")).unwrap_or_default();
-        let _ = writeln!(text, "    by {}{value} ({})", first.rule, first.reason);
-    }
-    if let Some(advice) = &first.to_go_on {
-        let _ = writeln!(text, "    to go on: {advice}");
     }
 }
 
@@ -438,7 +383,12 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
         for (phase, text) in [
             ("Complete", "llama is complete at a41d0. Nothing waits.\n"),
             ("Paused", "llama is paused. `lockstep resume llama -n ml` lets it go on.\n"),
-            ("RolledBack", "llama went back to 6f2c9 and stays there until its spec changes.\n"),
+            (
+                "RolledBack",
+                "llama went back to 6f2c9, and all of it stands there: its rollout failed or was aborted. Its spec still \
+                 wishes for that one, so it counts as Stalled and not Ready, and stays as it is until the spec changes: \
+                 `lockstep undo llama -n ml` writes what runs into it, or apply one that works.\n",
+            ),
             ("", "The operator has not looked at llama yet. Is it running? `lockstep install` starts it.\n"),
         ] {
             assert_eq!(said(&set(phase, "", None, json!([]))), text);
@@ -455,6 +405,57 @@ Waiting: llama-1: step 3/3: prefill 1 of 4 updated and ready (4s).
             said(&stalled),
             "llama is stalled: nothing was achieved before the deadline.\n  \
              The deadline passed 10m ago. `lockstep retry llama -n ml` gives it another.\n"
+        );
+    }
+
+    #[test]
+    fn a_way_back_says_who_sent_it() {
+        for (by, said) in [
+            ("Abort", "somebody aborted the rollout to a41d0."),
+            (
+                "Rollback",
+                "the rollout to a41d0 achieved nothing before its deadline, and onFailure is Rollback.",
+            ),
+        ] {
+            for (phase, start) in [
+                ("RollingBack", "llama is on its way back to 6f2c9: "),
+                ("RolledBack", "llama went back to 6f2c9, and all of it stands there: "),
+            ] {
+                let mut set = set(phase, "", None, json!([]));
+                set.status.memory = json!({"overridden": {"spec": "a41d0", "by": by}});
+                let text = super::summary(&set, &[]);
+                assert!(text.starts_with(&format!("{start}{said}")), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn in_short_it_says_what_to_do_before_anything_else() {
+        let blocked = |what: &str, reason: &str, message: &str| json!({"what": what, "reason": reason, "message": message, "rule": "r", "since": "2026-01-31T11:59:56Z"});
+        let set = set(
+            "Progressing",
+            "",
+            Some("2026-01-31T12:29:19Z"),
+            json!([
+                blocked("llama-1/decode-0", "StepNotReady", "step 1/3: decode 0 of 1 updated and ready"),
+                blocked("llama-0", "GroupsExhausted", "llama-0 waits for llama-1"),
+            ]),
+        );
+        let mut why = explain(&set, &spec(), moment(NOW).unwrap());
+        let cause = "ErrImagePull: there is no v4".to_owned();
+        why.of_pods(vec![Trouble {
+            pods: vec!["d-0".to_owned(), "d-1".to_owned()],
+            cause,
+            node_lost: false,
+        }]);
+        assert_eq!(
+            why.short(),
+            "\
+Waiting: llama-1: step 1/3: decode 0 of 1 updated and ready (4s).
+  to go on: what is said of the pods below has to be mended
+  d-0 and d-1: ErrImagePull: there is no v4
+  Deadline in 29m19s, then it goes back to 6f2c9.
+"
         );
     }
 

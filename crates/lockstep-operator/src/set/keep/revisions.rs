@@ -22,9 +22,11 @@ impl Keeper<'_> {
     pub async fn revision(&self, set: &Valid) -> Result<(), ActError> {
         let stored = StoredSet::of(set);
         let revision = stored.revision();
-        let (known, next) = {
+        let (known, next, stood_complete) = {
             let desk = self.handle.desk();
-            (desk.history.get(revision).map(|known| known.number), desk.history.next_number())
+            let known = desk.history.get(revision);
+            let stood_complete = known.is_some_and(|known| known.stood_complete);
+            (known.map(|known| known.number), desk.history.next_number(), stood_complete)
         };
         let name = revision_name(&self.set().name, revision);
         let api: Api<ControllerRevision> = self.api();
@@ -38,7 +40,23 @@ impl Keeper<'_> {
             }
             None => self.store(&api, &name, &stored, next).await?,
         };
-        self.handle.desk().history.insert(revision, Stored { name, number, set: stored });
+        self.handle.desk().history.insert(revision, Stored { name, number, stood_complete, set: stored });
+        Ok(())
+    }
+
+    /// Notes on the stored revision that the set stood complete at it: later ones take its place in the memory, and
+    /// who goes back then still wants to know which ever worked.
+    pub async fn mark_complete(&self, plan: &Plan) -> Result<(), ActError> {
+        let Some(revision) = plan.memory.complete.as_ref().map(|complete| complete.revision) else {
+            return Ok(());
+        };
+        let known = self.handle.desk().history.get(revision).cloned();
+        let Some(known) = known.filter(|known| !known.stood_complete) else { return Ok(()) };
+        let api: Api<ControllerRevision> = self.api();
+        let mark = json!({"metadata": {"annotations": {label::STOOD_COMPLETE: "true"}}});
+        let patched = api.patch(&known.name, &PatchParams::default(), &Patch::Merge(mark)).await;
+        ignore_missing(patched, || format!("mark revision {} as complete", known.name))?;
+        self.handle.desk().history.insert(revision, Stored { stood_complete: true, ..known });
         Ok(())
     }
 
@@ -57,6 +75,7 @@ impl Keeper<'_> {
                 "name": name,
                 "namespace": self.set().namespace,
                 "labels": {label::SET: self.set().name, label::SET_REVISION: stored.revision().as_str()},
+                "annotations": {label::STOOD_COMPLETE: "false"},
                 "ownerReferences": [self.set().owner_reference()],
             },
             "revision": number,

@@ -248,7 +248,7 @@ pub struct UndoArgs {
     /// Which set.
     #[command(flatten)]
     pub set: SetArgs,
-    /// The revision to go back to. Default: the one before.
+    /// The revision to go back to. Default: the last other one at which everything stood complete.
     #[arg(long, value_name = "N|HASH")]
     pub to_revision: Option<String>,
     /// Show what would change, and change nothing.

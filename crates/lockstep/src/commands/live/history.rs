@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::answer::{give, yaml};
 use super::args::HistoryArgs;
 use super::home::Home;
-use super::revisions::{Revisions, StoredRevision};
+use super::revisions::{Revisions, Stood, StoredRevision};
 use crate::exit::Exit;
 use crate::input::live_set::{LiveSet, now, stamp};
 use crate::screen::{Paint, Screen};
@@ -49,7 +49,7 @@ struct Entry {
     hash: String,
     #[serde(serialize_with = "stamp")]
     created: Option<Time>,
-    /// What it is now: wished for, stable, gone back to.
+    /// What it is now: wished for, gone back to, stable; and that nothing ever stood complete at it.
     is: Vec<&'static str>,
     /// What differs from the one before, in short.
     changed: String,
@@ -65,6 +65,7 @@ fn entries(set: &LiveSet, revisions: &Revisions) -> Vec<Entry> {
             ("wished for", hash == wished.as_ref()),
             ("gone back to", hash == Some(&known.update) && hash != wished.as_ref()),
             ("stable", hash == known.stable.as_ref()),
+            ("never complete", revision.stood == Stood::Never && hash != Some(&known.update)),
         ];
         let is = words.iter().filter(|(_, holds)| *holds).map(|(word, _)| *word).collect();
         let changed = match revisions.predecessor(revision) {

@@ -20,24 +20,34 @@ use crate::input::scales::Scales;
 /// Who writes: the field manager of everything this program changes.
 pub const FIELD_MANAGER: &str = "lockstep-cli";
 
+/// What starts an operator where none runs.
+const STARTER: &str = "lockstep install";
+
 /// A namespace of a cluster.
 #[derive(Clone)]
 pub struct Home {
     client: Client,
     /// The namespace.
     pub namespace: String,
+    /// The command that starts an operator, should none run.
+    pub starter: String,
 }
 
 impl Home {
     /// Connects.
     pub async fn open(args: &ClusterArgs) -> Result<Self> {
         let (client, namespace) = args.client().await?;
-        Ok(Self { client, namespace })
+        Ok(Self { client, namespace, starter: STARTER.to_owned() })
     }
 
     /// A namespace of a cluster that is connected already.
     pub fn of(client: Client, namespace: &str) -> Self {
-        Self { client, namespace: namespace.to_owned() }
+        Self { client, namespace: namespace.to_owned(), starter: STARTER.to_owned() }
+    }
+
+    /// The same, where an operator is started in another way than usual.
+    pub fn started_by(self, starter: Option<String>) -> Self {
+        Self { starter: starter.unwrap_or(self.starter), ..self }
     }
 
     /// How large the roles of the namespace are scaled to, each in an object of its own.
@@ -104,16 +114,13 @@ impl Home {
         let api: Api<ControllerRevision> = Api::namespaced(self.client.clone(), &self.namespace);
         let listed = api.list(&of_set(&set.name)).await.map_err(plain);
         let mut listed = listed.with_context(|| format!("cannot list the revisions of {}", set.name))?.items;
-        listed.retain(|stored| {
-            let owners = stored.metadata.owner_references.iter().flatten();
-            owners.into_iter().any(|owner| Some(&owner.uid) == set.object.metadata.uid.as_ref())
-        });
+        listed.retain(|stored| belongs(stored, set));
         Ok(listed)
     }
 
     /// The stored revisions of a set.
     pub async fn revisions(&self, set: &LiveSet) -> Result<Revisions> {
-        Revisions::of(self.stored(set).await?)
+        Revisions::of(self.stored(set).await?, set.status.revision.stable.as_deref())
     }
 
     /// How large each role is scaled to.
@@ -135,6 +142,11 @@ impl Home {
             _ => explain_kind(error),
         }
     }
+}
+
+/// Whether what is stored is of this set, and not of an earlier one of the same name.
+pub fn belongs(stored: &ControllerRevision, set: &LiveSet) -> bool {
+    stored.owner_references().iter().any(|owner| Some(&owner.uid) == set.object.metadata.uid.as_ref())
 }
 
 /// An error about the kind as a whole.

@@ -25,7 +25,7 @@ pub async fn change<T>(
         let spec = lockstep_api::lower(&set.parse(&scales)?.set);
         let memory = set.memory()?;
         let mut memory = memory.with_context(|| {
-            format!("the operator has not looked at {name} yet; is it running? `lockstep install` starts it")
+            format!("the operator has not looked at {name} yet; is it running? `{}` starts it", home.starter)
         })?;
         let done = change(&set, &spec, &mut memory)?;
         set.object.data["status"]["memory"] = json!(memory);

@@ -41,7 +41,7 @@ pub async fn act(home: &Home, args: &UndoArgs, screen: &mut Screen<'_>) -> Resul
         let wished = now.revision().to_string();
         let to = match &args.to_revision {
             Some(text) => revisions.find(text)?,
-            None => revisions.before(&wished)?,
+            None => revisions.before(&wished, set.status.revision.stable.as_deref())?,
         };
         let put = put_back(set.spec(), &now, &to.set)?;
         if put.changed.is_empty() {
@@ -94,14 +94,15 @@ fn say(
     put: &PutBack,
     screen: &mut Screen<'_>,
 ) -> Result<Exit> {
-    for warning in &put.warnings {
+    let warnings: Vec<String> = to.doubt().into_iter().chain(put.warnings.iter().cloned()).collect();
+    for warning in &warnings {
         writeln!(screen.err, "{}: {warning}", screen.paint_err.warn("warning"))?;
     }
     let mut diff = revision_diff::compare(now, &to.set);
     diff.retain(|role| role.to.is_some());
     let value: Value = json!({
         "name": set.name, "namespace": set.namespace, "dryRun": args.dry_run,
-        "revision": to.number, "hash": to.hash, "changed": put.changed, "warnings": put.warnings,
+        "revision": to.number, "hash": to.hash, "changed": put.changed, "warnings": warnings,
         "diff": diff,
     });
     let paint = screen.paint;
