@@ -2,7 +2,8 @@
 //!
 //! A ResourceInterpreterCustomization per kind, with two scripts. `ReflectStatus` gives the workload's own status and,
 //! beside it, the lease, the template's hash, the replicas and the strategy that are in force. `Retain` keeps what is
-//! live when an older lease arrives late.
+//! live when an older lease arrives late. Of a kind that it does not know Karmada is also told how many there are to be,
+//! and how to add up what the members say of them.
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub fn of(kind: &Interpretation) -> Value {
     if !COUNTED_BY_KARMADA.contains(&kind.kind.as_str()) {
         customizations["replicaResource"] = json!({"luaScript": count_script(kind)});
         customizations["replicaRevision"] = json!({"luaScript": revise_script(kind)});
+        customizations["statusAggregation"] = json!({"luaScript": aggregate_script()});
     }
     json!({
         "apiVersion": "config.karmada.io/v1alpha1",
@@ -32,7 +34,8 @@ pub fn of(kind: &Interpretation) -> Value {
     })
 }
 
-/// Of these Karmada knows by itself how many there are to be. Of others it would give each cluster all of them.
+/// Of these Karmada knows by itself how many there are to be, and what its members say it adds up. Of others it would
+/// give each cluster all of them, and say nothing of what became of them.
 const COUNTED_BY_KARMADA: [&str; 3] = ["Deployment", "StatefulSet", "CloneSet"];
 
 /// What it is called: two kinds of one word are of different groups.
@@ -73,6 +76,14 @@ fn reflect_script(kind: &Interpretation) -> String {
 
 fn count_script(kind: &Interpretation) -> String {
     include_str!("lua/count.lua").replace("$REPLICAS", &read("observedObj", &kind.replicas))
+}
+
+/// What is added up over the members of a kind that Karmada does not know.
+pub const ADDED_UP: [&str; 3] = ["replicas", "readyReplicas", "updatedReplicas"];
+
+fn aggregate_script() -> String {
+    include_str!("lua/aggregate.lua")
+        .replace("$COUNTS", &ADDED_UP.map(|name| format!("\"{name}\"")).join(", "))
 }
 
 fn revise_script(kind: &Interpretation) -> String {
@@ -153,6 +164,9 @@ mod tests {
                 assert!(!text.contains('$'), "{text}");
                 assert!(text.contains("\"maxUnavailable\""), "{text}");
             }
+            let added_up = scripts["statusAggregation"]["luaScript"].as_str();
+            assert_eq!(added_up.is_none(), COUNTED_BY_KARMADA.contains(&kind.kind.as_str()), "{}", kind.kind);
+            assert!(added_up.is_none_or(|text| text.contains("{\"replicas\", ") && !text.contains('$')));
         }
     }
 

@@ -12,7 +12,7 @@ use lockstep_federation::work::{Work, reflect};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::mirror::{Failed, Id, Mirror, look_again, whole};
+use crate::mirror::{Failed, Id, Mirror, look_again, unless_gone, whole};
 use crate::work::{FINALIZER, space};
 use crate::{Lateness, MANAGER, Member, PATIENCE, kinds, resource_of, text};
 
@@ -186,11 +186,4 @@ fn named(manifest: &Value) -> Id {
 
 async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, Failed> {
     Ok(tokio::time::timeout(PATIENCE, answer).await??)
-}
-
-fn unless_gone(answer: Result<(), Failed>) -> Result<(), Failed> {
-    match answer {
-        Err(Failed::Refused(kube::Error::Api(status))) if status.code == 404 => Ok(()),
-        answer => answer,
-    }
 }

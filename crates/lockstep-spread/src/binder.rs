@@ -11,7 +11,7 @@ use lockstep_federation::work::{PERMANENT_ID, Work};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::mirror::{Failed, Id, Mirror, look_again, whole};
+use crate::mirror::{Failed, Id, Mirror, look_again, unless_gone, whole};
 use crate::work::{made, renewed, shares, space};
 use crate::{MANAGER, kinds, overrides, resource_of, text};
 
@@ -21,7 +21,7 @@ type Origin = (Value, Value, Value);
 /// Keeps Works for ever. One is written when its template or its binding has changed, whatever became of it since.
 pub async fn run(host: Client, spread: Vec<&'static Interpretation>) {
     let news = Arc::new(Notify::new());
-    let all = |kind: &ApiResource| Mirror::of(Api::all_with(host.clone(), kind), kind, &news);
+    let all = |kind: &ApiResource| Mirror::of_wishes(Api::all_with(host.clone(), kind), kind, &news);
     let templates: Vec<_> = spread.into_iter().map(|kind| all(&resource_of(kind))).collect();
     let (bindings, works) = (all(&kinds::bindings()), all(&kinds::works()));
     let overrides = all(&kinds::override_policies());
@@ -126,8 +126,5 @@ async fn remove(host: &Client, (namespace, name): &Id, work: &Value) -> Result<(
     let uid = work["metadata"]["uid"].as_str().map(str::to_owned);
     let this_one = Preconditions { uid, ..Preconditions::default() };
     let how = DeleteParams { preconditions: Some(this_one), ..DeleteParams::default() };
-    match api.delete(name, &how).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        answer => Ok(answer.map(drop)?),
-    }
+    unless_gone(api.delete(name, &how).await.map(drop).map_err(Failed::from))
 }

@@ -15,7 +15,7 @@ use crate::{MANAGER, binding, kinds, resource_of, text};
 /// Keeps bindings for ever.
 pub async fn run(host: Client, spread: Vec<&'static Interpretation>) {
     let news = Arc::new(Notify::new());
-    let all = |kind: &ApiResource| Mirror::of(Api::all_with(host.clone(), kind), kind, &news);
+    let all = |kind: &ApiResource| Mirror::of_wishes(Api::all_with(host.clone(), kind), kind, &news);
     let templates: Templates = spread.into_iter().map(|kind| (kind, all(&resource_of(kind)))).collect();
     let (policies, bindings) = (all(&kinds::policies()), all(&kinds::bindings()));
     loop {
@@ -58,8 +58,18 @@ async fn attend(
     }
     let namespace = text(&template["metadata"]["namespace"]);
     let api: Api<DynamicObject> = Api::namespaced_with(host.clone(), namespace, &kinds::bindings());
-    let standing = match bindings.get(&(namespace.to_owned(), binding::name(template))) {
-        Some(binding) => replace(&api, binding, binding::described(kind, template, binding)).await?,
+    let name = binding::name(template);
+    let described = |it: &Value| binding::described(kind, template, it);
+    let is_right = |it: &Value| binding::scheduled(policy, &described(it)) == *it;
+    if bindings.get(&(namespace.to_owned(), name.clone())).is_some_and(is_right) {
+        return Ok(());
+    }
+    // What is told of a binding makes another version of it, of which nobody here hears.
+    let standing = match api.get_opt(&name).await? {
+        Some(standing) => {
+            let standing = whole(standing, &kinds::bindings());
+            replace(&api, &standing, described(&standing)).await?
+        }
         None => {
             let made = serde_json::from_value(binding::made(kind, template))?;
             whole(api.create(&how(), &made).await?, &kinds::bindings())

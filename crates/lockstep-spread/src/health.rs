@@ -1,9 +1,9 @@
-//! A member as the host knows it: a Cluster, and as its condition whether it answers.
+//! A member as the host knows it: a Cluster, which version it is, and as its condition whether it answers.
 
 use std::time::Duration;
 
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::agent::Agent;
@@ -23,15 +23,17 @@ pub async fn run(agent: Agent) {
         tracing::debug!(%error, name = agent.member.name, "cannot join yet");
         tokio::time::sleep(BEAT).await;
     }
-    let (mut heard, mut said) = (None, None);
+    let (mut heard, mut version, mut said) = (None, None, None);
     loop {
         let answer = tokio::time::timeout(BEAT, agent.member.client.apiserver_version()).await;
-        if matches!(answer, Ok(Ok(_))) {
+        if let Ok(Ok(answer)) = answer {
             heard = Some(Instant::now());
+            version = Some(answer.git_version);
         }
         let ready = heard.is_some_and(|heard| heard.elapsed() <= SILENCE);
-        if said != Some(ready) && tell(&agent, ready).await.is_ok() {
-            said = Some(ready);
+        let now = status(ready, version.as_deref());
+        if said.as_ref() != Some(&now) && tell(&agent, &now).await.is_ok() {
+            said = Some(now);
         }
         tokio::time::sleep(BEAT).await;
     }
@@ -52,11 +54,23 @@ async fn join(agent: &Agent) -> kube::Result<()> {
     Ok(())
 }
 
-async fn tell(agent: &Agent, ready: bool) -> kube::Result<()> {
-    let (status, reason) = if ready { ("True", "ClusterReady") } else { ("False", "ClusterNotReachable") };
-    let condition = json!({"type": "Ready", "status": status, "reason": reason});
+/// One that is silent keeps the version that it had.
+fn status(ready: bool, version: Option<&str>) -> Value {
+    let (status, reason, message) = match ready {
+        true => ("True", "ClusterReady", "it answers"),
+        false => ("False", "ClusterNotReachable", "it does not answer"),
+    };
+    let condition = json!({"type": "Ready", "status": status, "reason": reason, "message": message});
+    let mut status = json!({"conditions": [condition]});
+    if let Some(version) = version {
+        status["kubernetesVersion"] = json!(version);
+    }
+    status
+}
+
+async fn tell(agent: &Agent, status: &Value) -> kube::Result<()> {
     let api: Api<DynamicObject> = Api::all_with(agent.host.clone(), &cluster_kind());
     let how = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let status = json!({"status": {"conditions": [condition]}});
+    let status = json!({"status": status});
     api.patch_status(&agent.member.name, &how, &Patch::Merge(&status)).await.map(drop)
 }

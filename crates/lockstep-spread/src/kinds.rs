@@ -23,6 +23,7 @@ fn definition(kind: &ApiResource, short: &str, namespaced: bool) -> Value {
     let schema = json!({"type": "object", "properties": {"spec": anything, "status": anything}});
     let short = short.to_lowercase();
     let shorts = if short == kind.kind.to_lowercase() { json!([]) } else { json!([short]) };
+    let columns = if *kind == cluster_kind() { columns() } else { json!([]) };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{}.{}", kind.plural, kind.group)},
@@ -35,9 +36,20 @@ fn definition(kind: &ApiResource, short: &str, namespaced: bool) -> Value {
             "versions": [{
                 "name": kind.version, "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}},
+                "additionalPrinterColumns": columns,
             }],
         },
     })
+}
+
+/// What `kubectl get clusters` shows.
+fn columns() -> Value {
+    json!([
+        {"name": "Version", "type": "string", "jsonPath": ".status.kubernetesVersion"},
+        {"name": "Mode", "type": "string", "jsonPath": ".spec.syncMode"},
+        {"name": "Ready", "type": "string", "jsonPath": r#".status.conditions[?(@.type=="Ready")].status"#},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ])
 }
 
 /// A kind by its API version and name.

@@ -4,13 +4,15 @@
 //! a PropagationPolicy gives a resource template a ResourceBinding ([`binding`]), which divides its replicas by weight
 //! ([`divide`]); every cluster of the binding gets a Work ([`work`]), written anew whenever the template or the binding
 //! changes, with the user's own strategy; the Work is applied to its member and what the member says is put into its
-//! status ([`agent`]); clusters that answer are Ready. What Karmada is told by a ResourceInterpreterCustomization is done
-//! by the functions beside those scripts.
+//! status ([`agent`]); all members together stand in the status of the binding, and their sum in that of the template
+//! ([`aggregate`]); clusters that answer are Ready. What Karmada is told by a ResourceInterpreterCustomization is done by
+//! the functions beside those scripts.
 //!
 //! For tests, and for a first look without Karmada. Of overrides it knows the few that tests need ([`overrides`]); it has
 //! no failover, and spreads the kinds it is told.
 
 mod agent;
+pub mod aggregate;
 mod binder;
 pub mod binding;
 mod detector;
@@ -20,6 +22,7 @@ mod health;
 mod kinds;
 mod mirror;
 pub mod overrides;
+mod teller;
 pub mod work;
 
 use std::sync::Arc;
@@ -109,6 +112,7 @@ impl Spread {
         let mut tasks = JoinSet::new();
         tasks.spawn(detector::run(setting.host.clone(), setting.kinds.clone()));
         tasks.spawn(binder::run(setting.host.clone(), setting.kinds.clone()));
+        tasks.spawn(teller::run(setting.host.clone(), setting.kinds.clone()));
         for member in setting.members {
             let agent = agent::Agent {
                 host: setting.host.clone(),

@@ -39,9 +39,12 @@ impl Kept {
     }
 }
 
-/// A binding, and which resource template it is of: its kind, its namespace and its name.
+/// A resource template: its kind, its namespace and its name.
+pub(super) type TemplateId = [String; 3];
+
+/// A binding, and which resource template it is of.
 struct Bound {
-    of: Option<[String; 3]>,
+    of: Option<TemplateId>,
     text: Kept,
 }
 
@@ -54,6 +57,7 @@ impl Bound {
 
 #[derive(Default)]
 struct Pages {
+    templates: HashMap<TemplateId, u64>,
     bindings: BTreeMap<Key, Bound>,
     works: BTreeMap<Key, BTreeMap<WorkId, Kept>>,
     binding_of: HashMap<WorkId, Key>,
@@ -99,11 +103,21 @@ impl Book {
         self.change(|_| vec![key.clone()]);
     }
 
-    /// All bindings of a resource template have news.
-    pub fn stir_template(&self, kind: &str, namespace: &str, name: &str) {
+    /// What is wished for of a resource template, by its digest, or that it is gone: all its bindings have news.
+    pub fn put_template(&self, of: TemplateId, wish: Option<u64>) {
         self.change(|pages| {
-            let is_of = |it: &Bound| it.of.as_ref().is_some_and(|of| *of == [kind, namespace, name]);
-            pages.bindings.iter().filter(|(_, it)| is_of(it)).map(|(key, _)| key.clone()).collect()
+            let before = pages.templates.get(&of).copied();
+            if before == wish {
+                return Vec::new();
+            }
+            let is_of = |it: &Bound| it.of.as_ref() == Some(&of);
+            let about =
+                pages.bindings.iter().filter(|(_, it)| is_of(it)).map(|(key, _)| key.clone()).collect();
+            match wish {
+                Some(wish) => pages.templates.insert(of, wish),
+                None => pages.templates.remove(&of),
+            };
+            about
         });
     }
 
@@ -115,10 +129,14 @@ impl Book {
         });
     }
 
-    /// A binding is so now, or gone.
+    /// A binding is so now, or gone. One that is as it was has no news.
     pub fn put_binding(&self, key: Key, binding: Option<&Value>) {
         let binding = binding.map(Bound::new);
         self.change(|pages| {
+            let text = |it: Option<&Bound>| it.map(|it| Arc::clone(&it.text.0));
+            if text(pages.bindings.get(&key)) == text(binding.as_ref()) {
+                return Vec::new();
+            }
             match binding {
                 Some(binding) => pages.bindings.insert(key.clone(), binding),
                 None => pages.bindings.remove(&key),
@@ -222,5 +240,41 @@ impl Book {
             reachable,
             policies,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Whether there is news, once it was told of.
+    fn has_news(book: &Book) -> bool {
+        !std::mem::take(&mut book.pages().dirty).is_empty()
+    }
+
+    #[test]
+    fn what_is_as_it_was_has_no_news() {
+        let book = Book::default();
+        let key = Key { namespace: "web".to_owned(), name: "web-deployment".to_owned() };
+        let resource =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "web", "name": "web"});
+        let binding = |replicas: u32| json!({"spec": {"resource": resource, "replicas": replicas}});
+        for (replicas, news) in
+            [(Some(3), true), (Some(3), false), (Some(4), true), (None, true), (Some(4), true)]
+        {
+            book.put_binding(key.clone(), replicas.map(binding).as_ref());
+            assert_eq!(has_news(&book), news, "{replicas:?}");
+        }
+        for (name, wish, news) in [
+            ("web", Some(1), true),
+            ("web", Some(1), false),
+            ("web", Some(2), true),
+            ("web", None, true),
+            ("else", Some(1), false),
+        ] {
+            book.put_template(["Deployment", "web", name].map(str::to_owned), wish);
+            assert_eq!(has_news(&book), news, "{name} {wish:?}");
+        }
     }
 }

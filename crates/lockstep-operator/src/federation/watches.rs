@@ -1,5 +1,6 @@
 //! Keeping the book: what is watched, and what of it is kept.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -43,6 +44,19 @@ fn source(api: Api<DynamicObject>, labels: Option<&str>) -> Source<DynamicObject
 fn slim(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     serde_json::to_value(object).unwrap_or_default()
+}
+
+/// An object as people wish for it. What has become of it in the members Karmada writes into its status, all the time
+/// and later than the Works say it.
+fn wished(object: DynamicObject) -> Value {
+    let mut wished = slim(object);
+    if let Some(fields) = wished.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = wished["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    wished
 }
 
 /// Goes through the events of a watch: objects that are so now, and objects that are gone. What was there before a list
@@ -90,7 +104,7 @@ async fn watch_bindings(client: &Client, book: &Book) {
     let resource = karmada("work.karmada.io", "v1alpha2", "ResourceBinding");
     let put = |object: DynamicObject| {
         if let Some(key) = Key::of(&object.metadata) {
-            book.put_binding(key, Some(&slim(object)));
+            book.put_binding(key, Some(&wished(object)));
         }
     };
     let gone = |id: &_| book.put_binding(key(id), None);
@@ -149,12 +163,43 @@ async fn watch_policies(client: &Client, book: &Book) {
     follow(all, put, |id| book.put_policy(key(id), None), || book.listed("policies")).await;
 }
 
-/// Resource templates are read when they are needed; here it is only told that they changed.
+/// Resource templates are read when they are needed; here it is only told that something else is wished for.
 async fn watch_templates(api: Api<DynamicObject>, book: Arc<Book>, kind: String) {
-    let tell = |object: &DynamicObject| {
-        book.stir_template(&kind, &object.namespace().unwrap_or_default(), &object.name_any());
+    let named = |namespace: &str, name: &str| [&kind, namespace, name].map(str::to_owned);
+    let put = |object: DynamicObject| {
+        let of = named(&object.namespace().unwrap_or_default(), &object.name_any());
+        book.put_template(of, Some(digest(&wished(object))));
     };
-    let put = |object: DynamicObject| tell(&object);
-    follow(source(api, None), put, |(namespace, name)| book.stir_template(&kind, namespace, name), || {})
-        .await;
+    let gone = |(namespace, name): &(String, String)| book.put_template(named(namespace, name), None);
+    follow(source(api, None), put, gone, || {}).await;
+}
+
+fn digest(wish: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    wish.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_has_become_of_an_object_is_not_wished_for() {
+        let object = |version: &str, image: &str, aggregated: u32| -> DynamicObject {
+            let object = json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "resourceVersion": version, "uid": "u"},
+                "spec": {"image": image}, "status": {"replicas": aggregated},
+            });
+            serde_json::from_value(object).unwrap()
+        };
+        let first = wished(object("7", "a", 3));
+        assert_eq!((&first["spec"]["image"], &first["metadata"]["uid"]), (&json!("a"), &json!("u")));
+        for (version, image, aggregated, same) in [("8", "a", 4, true), ("8", "b", 3, false)] {
+            let next = wished(object(version, image, aggregated));
+            assert_eq!((next == first, digest(&next) == digest(&first)), (same, same), "{next}");
+        }
+    }
 }

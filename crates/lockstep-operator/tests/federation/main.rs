@@ -5,6 +5,7 @@
 mod figures;
 mod nobody_asked;
 mod policies;
+mod told;
 mod world;
 
 use lockstep_testkit::federation::case::{CASES, Case, Kind, MORE, OTHERS, Own, SETS, Step};
@@ -35,6 +36,7 @@ async fn deployments_keep_their_own_numbers() {
         println!("{}: {:.1} s", case.name, played.took.as_secs_f64());
         played.assert_kept();
     }
+    told::nothing_is_rolled_out_too_soon(&CASES[0], world.federation()).await;
     policies::one_after_the_other(world.federation()).await;
     policies::nothing_begins_while_one_is_short_of_pods(world.federation()).await;
     killed_anywhere_it_goes_on(&world).await;
@@ -94,6 +96,7 @@ async fn sets_keep_their_own_numbers() {
     let known = |builder| kinds.into_iter().fold(builder, Builder::kind);
     let Some(world) = World::start(known).await else { return };
     world.start_operators();
+    told::nothing_is_rolled_out_too_soon(&SETS[0], world.federation()).await;
     play_all(&world, SETS.iter()).await;
 }
 

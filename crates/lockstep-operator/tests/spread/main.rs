@@ -6,10 +6,13 @@
 
 #![allow(clippy::expect_used)]
 
+mod host;
 #[path = "../federation/policies.rs"]
 mod policies;
 mod seeded;
 mod sets;
+#[path = "../federation/told.rs"]
+mod told;
 mod world;
 
 use lockstep_sandbox::cluster::faults::Profile;

@@ -70,15 +70,27 @@ impl Spread {
         &self.rollout.spec.resource.name
     }
 
-    /// Changes the resource template, if it is still the one that was read.
-    async fn change(&self, change: impl FnOnce(&Interpretation, &mut Value)) -> Result<()> {
-        let mut template = serde_json::to_value(&self.template)?;
-        change(self.kind()?, &mut template);
-        let template: DynamicObject = serde_json::from_value(template)?;
+    /// Changes the resource template, if what it wishes for is still what was read. While it rolls Karmada writes its
+    /// status all the time.
+    async fn change(&self, change: impl Fn(&Interpretation, &mut Value)) -> Result<()> {
         let ours = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let api = templates(&self.client, &self.namespace, &self.rollout.spec.resource)?;
-        api.replace(self.name(), &ours, &template).await.map_err(plain)?;
-        Ok(())
+        let wish = |it: &DynamicObject| (it.metadata.uid.clone(), it.metadata.generation);
+        let mut standing = self.template.clone();
+        loop {
+            let mut template = serde_json::to_value(&standing)?;
+            change(self.kind()?, &mut template);
+            let template: DynamicObject = serde_json::from_value(template)?;
+            match api.replace(self.name(), &ours, &template).await {
+                Err(Error::Api(refused)) if refused.code == 409 => {
+                    standing = api.get(self.name()).await.map_err(plain)?;
+                    if wish(&standing) != wish(&self.template) {
+                        return Err(plain(Error::Api(refused)));
+                    }
+                }
+                answer => return answer.map(drop).map_err(plain),
+            }
+        }
     }
 }
 
@@ -125,5 +137,51 @@ fn missing(workload: &Workload, namespace: &str) -> String {
             lockstep_federation::ROLLOUT,
             lockstep_federation::ALIGNED
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::api::{Patch, PatchParams};
+    use lockstep_sandbox::cluster::{Cluster, Setup};
+
+    #[tokio::test]
+    async fn a_status_that_came_in_between_refuses_nothing_and_another_wish_does() {
+        let cluster =
+            Cluster::start(Setup { without: vec!["deployment-controller".to_owned()], ..Setup::now() });
+        let client = Client::new(cluster.service(), "default");
+        let resource = ResourceRef {
+            api_version: "apps/v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            name: "web".to_owned(),
+        };
+        let api = templates(&client, "default", &resource).unwrap();
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+            }},
+        });
+        let ours = PostParams::default();
+        let template = api.create(&ours, &serde_json::from_value(deployment).unwrap()).await.unwrap();
+        let rollout = json!({
+            "apiVersion": "lockstep.dev/v1alpha1", "kind": "FederatedRollout", "metadata": {"name": "web"},
+            "spec": {"resource": resource},
+        });
+        let spread = Spread {
+            client,
+            namespace: "default".to_owned(),
+            called: "deployment/web".to_owned(),
+            rollout: serde_json::from_value(rollout).unwrap(),
+            template,
+        };
+        let status = Patch::Merge(json!({"status": {"observedGeneration": 1, "replicas": 1}}));
+        api.patch_status("web", &PatchParams::default(), &status).await.unwrap();
+        let pause = |_: &Interpretation, template: &mut Value| template["spec"]["paused"] = json!(true);
+        spread.change(pause).await.unwrap();
+        let now = api.get("web").await.unwrap();
+        assert_eq!((&now.data["spec"]["paused"], &now.data["status"]["replicas"]), (&json!(true), &json!(1)));
+        assert!(spread.change(pause).await.is_err(), "somebody wished for something else since it was read");
     }
 }
