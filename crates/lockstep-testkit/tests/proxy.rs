@@ -14,7 +14,7 @@ use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
 use lockstep_testkit::proxy::{Fault, Held, Refusal, Rule, Verb, Which};
 
 /// Long enough for anything that happens, short enough to wait for what does not.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 const NOT_YET: Duration = Duration::from_millis(100);
 
 fn creates() -> Which {

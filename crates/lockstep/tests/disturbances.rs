@@ -250,7 +250,7 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     };
     run(&["apply", "-f", &manifest.display().to_string()]).await;
-    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=60s"]).await;
+    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=180s"]).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     operator.stop().await;
     let mark = Timestamp::now();
@@ -282,5 +282,5 @@ async fn an_operator_that_cannot_work_says_so() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), said).await.expect("it says what is missing");
+    tokio::time::timeout(Duration::from_secs(180), said).await.expect("it says what is missing");
 }

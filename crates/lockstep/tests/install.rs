@@ -313,7 +313,7 @@ async fn while_nobody_answers_only_specs_are_refused() {
     let refused = loop {
         match patch(json!({"spec": {"replicas": began.elapsed().as_millis() % 1000 + 2}})).await {
             Err(refused) => break refused.to_string(),
-            Ok(_) => assert!(began.elapsed() < Duration::from_secs(30), "nothing is refused"),
+            Ok(_) => assert!(began.elapsed() < Duration::from_secs(180), "nothing is refused"),
         }
     };
     assert!(refused.contains("validate.lockstep.dev"), "{refused}");

@@ -83,14 +83,21 @@ async fn attack(world: Arc<World>, tally: Arc<Tally>, seed: u64) {
         None => &tally.admitted,
         Some(Refusal { code: 429, .. }) => &tally.refused,
         Some(Refusal { code: 404 | 409, .. }) => &tally.gone,
-        // A machine that is full.
-        Some(other) if other.code == 0 || other.message.contains("context deadline exceeded") => &tally.late,
+        // A machine that is full: nobody was reached in time, and so nothing was let through.
+        Some(other) if other.code == 0 || unreached(&other.message) => &tally.late,
         Some(other) => {
             tally.last_failure.lock().expect("not poisoned").replace(other.message);
             &tally.failed
         }
     };
     count.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The webhook was not asked, or did not get to its answer.
+fn unreached(message: &str) -> bool {
+    ["context deadline exceeded", "tls handshake", "error writing a body"]
+        .iter()
+        .any(|it| message.contains(it))
 }
 
 async fn race(at: Where, rounds: u64, requests: u64, trouble: Trouble) {

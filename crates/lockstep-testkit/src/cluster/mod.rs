@@ -3,6 +3,7 @@
 mod access;
 mod apply;
 mod builder;
+mod collector;
 mod component;
 mod embedded;
 mod files;
@@ -23,6 +24,7 @@ use lockstep_kubelet::{Kubelet, NodeGroup, Options};
 
 pub use self::access::{Access, Credential};
 pub use self::apply::apply;
+pub(crate) use self::apply::create;
 pub use self::builder::Builder;
 pub(crate) use self::builder::{not_alone_here, or_skip};
 pub use self::component::Component;
@@ -37,13 +39,14 @@ use crate::build::{BuildError, Programs};
 use crate::pki::{Authority, PkiError};
 use crate::process::{Process, Supervisor};
 use crate::proxy::{Proxy, Upstream};
+use crate::say;
 use crate::scenario::Ground;
 
 /// How the kit's own client appears in the audit log.
 const AGENT: &str = "lockstep-testkit";
 
 /// How long a component may take to answer.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// How often an API server that is to come up is asked.
 const ASK: Duration = Duration::from_millis(20);
@@ -357,6 +360,10 @@ pub(crate) async fn new_namespace(client: &kube::Client, prefix: &str) -> Result
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        // A test fails, and its cluster's folder goes with it.
+        if let Some(ours) = self.ours.as_ref().filter(|_| std::thread::panicking()) {
+            say(&format!("of the cluster of the test that failed: {}", ours.last_words()));
+        }
         if let Some(guest) = self.guest.take() {
             drop(self.kubelet.take());
             guest.leave(&self.kubeconfig);

@@ -15,7 +15,7 @@ use crate::neighbours::{Neighbour, karmada};
 use crate::proxy::{Fault, Held, Proxy, Rule, Which};
 
 /// How long Karmada may take until it calls a member ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// As whom Karmada speaks for others in a member.
 const IMPERSONATOR: &str = "karmada-impersonator";

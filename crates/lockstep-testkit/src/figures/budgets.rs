@@ -5,20 +5,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
 use lockstep_api::budget::definition;
 use lockstep_feed::versioned;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::memory::resident;
 use super::reaction::Spread;
-use crate::cluster::{Cluster, ClusterError, Component};
+use super::wait;
+use crate::cluster::{Cluster, ClusterError, Component, apply, create};
 use crate::neighbours::Door;
 use crate::operator::Operator;
 
@@ -134,62 +133,49 @@ impl Bench {
         let labels = json!({"app": name});
         let containers = json!([{"name": "main", "image": "vllm:1"}]);
         let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
-        let owner: ReplicaSet = self
-            .create(
-                &namespace,
-                json!({
-                    "metadata": {"name": name},
-                    "spec": {"replicas": PODS, "selector": {"matchLabels": labels}, "template": template},
-                }),
-            )
-            .await?;
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"replicas": PODS, "selector": {"matchLabels": labels}, "template": template},
+        });
+        let uid = create(&self.client, &set).await?["metadata"]["uid"].take();
         let owner = json!([{
-            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": owner.uid(), "controller": true,
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": uid, "controller": true,
         }]);
         let mut pods = Vec::with_capacity(PODS);
         for i in 0..PODS {
             let pod = json!({
-                "metadata": {"name": format!("{name}-{i}"), "labels": labels, "ownerReferences": owner},
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {
+                    "name": format!("{name}-{i}"), "namespace": namespace, "labels": labels, "ownerReferences": owner,
+                },
                 "spec": {"containers": containers},
             });
-            pods.push(self.ready_pod(&namespace, pod).await?);
+            pods.push(self.ready_pod(&namespace, &pod).await?);
         }
         let spec = json!({"selector": {"matchLabels": labels}, "maxUnavailable": "100%"});
         for kind in [BUDGET, SHADOW, WATCHED] {
-            let object = DynamicObject::new(&name, &resource(kind)).data(json!({"spec": spec}));
-            let made = self.api(kind, &namespace).create(&PostParams::default(), &object).await;
-            made.map_err(ClusterError::api("create a budget"))?;
+            let budget = json!({
+                "apiVersion": resource(kind).api_version, "kind": kind,
+                "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+            });
+            create(&self.client, &budget).await?;
         }
         Ok(Unit { namespace, name, pods })
     }
 
     async fn namespace(&self, number: usize) -> Result<String, ClusterError> {
         let name = format!("budgets-{number}");
-        let api: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(self.client.clone());
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let made = api.patch(&name, &PatchParams::apply("figures"), &Patch::Apply(object)).await;
-        made.map(|_| name).map_err(ClusterError::api("create a namespace"))
+        apply(&self.client, &object).await.map(|_| name)
     }
 
-    async fn create<K>(&self, namespace: &str, object: Value) -> Result<K, ClusterError>
-    where
-        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + std::fmt::Debug
-            + Serialize
-            + DeserializeOwned,
-    {
-        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
-        let object = serde_json::from_value(object).map_err(ClusterError::access("make an object"))?;
-        api.create(&PostParams::default(), &object).await.map_err(ClusterError::api("create an object"))
-    }
-
-    async fn ready_pod(&self, namespace: &str, pod: Value) -> Result<Value, ClusterError> {
-        let pod: Pod = self.create(namespace, pod).await?;
+    async fn ready_pod(&self, namespace: &str, pod: &Value) -> Result<Value, ClusterError> {
+        let made = create(&self.client, pod).await?;
         let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let ready =
             json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
-        let patched = api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(&ready)).await;
+        let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        let patched = api.patch_status(name, &PatchParams::default(), &Patch::Merge(&ready)).await;
         let patched = patched.map_err(ClusterError::api("make a pod ready"))?;
         serde_json::to_value(patched).map_err(ClusterError::access("write a pod"))
     }
@@ -197,17 +183,7 @@ impl Bench {
     async fn until_counted(&self) -> Result<(), ClusterError> {
         let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(BUDGET));
         let counted = |budget: &DynamicObject| budget.data["status"]["currentAvailable"] == json!(PODS);
-        let waiting = async {
-            loop {
-                let listed =
-                    all.list(&Default::default()).await.map_err(ClusterError::api("list budgets"))?;
-                if listed.iter().all(counted) {
-                    return Ok(());
-                }
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting).await.map_err(ClusterError::access("see budgets counted"))?
+        wait::until(&all, PATIENCE, "see budgets counted", |listed| listed.iter().all(counted)).await
     }
 
     /// Asks the operator about a removal, as an API server does.
@@ -236,29 +212,31 @@ impl Bench {
 
     /// Writes the status that a budget has into its shadow, if that stands as it was read. Says how long it took.
     async fn swap(&self, unit: &Unit, kind: &str) -> Result<f64, ClusterError> {
-        let shadows = self.api(kind, &unit.namespace);
-        let budget = self.api(BUDGET, &unit.namespace).get(&unit.name).await;
-        let mut shadow = shadows.get(&unit.name).await.map_err(ClusterError::api("read a shadow"))?;
-        shadow.data["status"] = budget.map_err(ClusterError::api("read a budget"))?.data["status"].take();
+        let (mut budget, mut shadow) = self.look(unit, kind).await?;
+        shadow.data["status"] = budget.data["status"].take();
         // What is the same as before is not written.
         shadow.data["status"]["totalReplicas"] = json!(jiff::Timestamp::now().subsec_nanosecond());
-        self.breathe().await?;
+        let shadows = self.api(kind, &unit.namespace);
         let began = Instant::now();
         let stored = shadows.replace_status(&unit.name, &PostParams::default(), &shadow).await;
         stored.map_err(ClusterError::api("write a shadow"))?;
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// Whatever is timed comes after the same: an API server that has just answered answers the next one sooner.
-    async fn breathe(&self) -> Result<(), ClusterError> {
+    /// A budget and its shadow as they stand. Whatever is timed comes after this: who has just answered answers the
+    /// next one sooner.
+    async fn look(&self, unit: &Unit, kind: &str) -> Result<(DynamicObject, DynamicObject), ClusterError> {
+        let budget = self.api(BUDGET, &unit.namespace).get(&unit.name).await;
+        let shadow = self.api(kind, &unit.namespace).get(&unit.name).await;
         for _ in 0..3 {
             self.ask("delete", &nobody()).await?;
         }
-        Ok(())
+        let budget = budget.map_err(ClusterError::api("read a budget"))?;
+        Ok((budget, shadow.map_err(ClusterError::api("read a shadow"))?))
     }
 
-    async fn timed(&self, how: &str, pod: &Value) -> Result<f64, ClusterError> {
-        self.breathe().await?;
+    async fn timed(&self, unit: &Unit, how: &str, pod: &Value) -> Result<f64, ClusterError> {
+        self.look(unit, SHADOW).await?;
         let began = Instant::now();
         self.ask(how, pod).await?;
         Ok(began.elapsed().as_secs_f64())
@@ -281,9 +259,9 @@ impl Bench {
                 took[which].push(match which {
                     0 => self.swap(unit, SHADOW).await?,
                     1 => self.swap(unit, WATCHED).await?,
-                    2 => self.timed("delete", &unit.pods[0]).await?,
-                    3 => self.timed("evict", &unit.pods[1]).await?,
-                    _ => self.timed("delete", &nobody()).await?,
+                    2 => self.timed(unit, "delete", &unit.pods[0]).await?,
+                    3 => self.timed(unit, "evict", &unit.pods[1]).await?,
+                    _ => self.timed(unit, "delete", &nobody()).await?,
                 });
             }
         }

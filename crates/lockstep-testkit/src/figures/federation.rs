@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt};
 use lockstep_api::federation::definition;
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::memory::resident;
-use crate::cluster::{Cluster, ClusterError, Component};
+use super::wait;
+use crate::cluster::{Cluster, ClusterError, Component, create};
 use crate::operator::Operator;
 
 const BINDINGS: usize = 1_000;
@@ -92,12 +93,11 @@ impl Host {
 
     /// Clusters that answer, and the namespaces there are for them.
     async fn prepare(&self) -> Result<(), ClusterError> {
-        let namespaces: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource("v1", "Namespace"));
         let clusters: Api<DynamicObject> = Api::all_with(self.client.clone(), &cluster_kind());
-        create(&namespaces, named("v1", "Namespace", NAMESPACE)).await?;
+        create(&self.client, &named("v1", "Namespace", NAMESPACE)).await?;
         for cluster in names() {
-            create(&namespaces, named("v1", "Namespace", &work::space(&cluster))).await?;
-            create(&clusters, named("cluster.karmada.io/v1alpha1", "Cluster", &cluster)).await?;
+            create(&self.client, &named("v1", "Namespace", &work::space(&cluster))).await?;
+            create(&self.client, &named("cluster.karmada.io/v1alpha1", "Cluster", &cluster)).await?;
             let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
             let told = clusters.patch_status(&cluster, &PatchParams::default(), &Patch::Merge(&ready)).await;
             told.map_err(ClusterError::api("make a cluster ready"))?;
@@ -108,17 +108,17 @@ impl Host {
     /// A workload, its binding and its Works, as they are after Karmada has spread it.
     async fn spread(&self, number: usize) -> Result<(), ClusterError> {
         let name = format!("w-{number}");
-        let templates = self.api("apps/v1", "StatefulSet", NAMESPACE);
-        let template = created(&templates, template(&name, "vllm:1")).await?;
-        let Some(kind) = interpret::of(&template) else { return Err(lacking("StatefulSets to align")) };
+        let template = create(&self.client, &template(&name, "vllm:1")).await?;
+        let Some(kind) = interpret::of(&template) else {
+            return Err(ClusterError::access("align StatefulSets")("that kind is not known"));
+        };
         let mut spread = binding::made(kind, &template);
         let shares = names().map(|cluster| json!({"name": cluster, "replicas": 2}));
         spread["spec"]["clusters"] = shares.collect();
-        let bindings = self.api("work.karmada.io/v1alpha2", "ResourceBinding", NAMESPACE);
-        let spread = created(&bindings, spread).await?;
+        let spread = create(&self.client, &spread).await?;
         let works = names().map(|cluster| {
             let made = work::made(kind, &template, &spread, &cluster, 2);
-            async move { create(&self.works(&cluster), made).await }
+            async move { create(&self.client, &made).await }
         });
         futures::future::try_join_all(works).await.map(drop)
     }
@@ -152,7 +152,7 @@ impl Host {
             status["phase"] == "Complete"
                 && status["members"].as_array().is_some_and(|members| members.iter().all(acknowledged))
         };
-        self.until(|rollouts| rollouts.iter().filter(|it| complete(it)).count() == count).await
+        self.until("see rollouts complete", |all| all.iter().filter(|it| complete(it)).count() == count).await
     }
 
     /// Changes the wish for one and waits until its rollout shows that.
@@ -162,23 +162,13 @@ impl Host {
         let templates = self.api("apps/v1", "StatefulSet", NAMESPACE);
         let changed = templates.patch(&name, &PatchParams::default(), &Patch::Merge(&changed)).await;
         changed.map_err(ClusterError::api("change a template"))?;
-        self.until(|rollouts| rollouts.iter().any(|it| it.data["status"]["phase"] != "Complete")).await
+        let rolls = |it: &DynamicObject| it.data["status"]["phase"] != "Complete";
+        self.until("see a rollout begin", |all| all.iter().any(rolls)).await
     }
 
-    async fn until(&self, test: impl Fn(&[DynamicObject]) -> bool) -> Result<(), ClusterError> {
+    async fn until(&self, what: &str, test: impl Fn(&[DynamicObject]) -> bool) -> Result<(), ClusterError> {
         let rollouts = self.api("lockstep.dev/v1alpha1", "FederatedRollout", NAMESPACE);
-        let waiting = async {
-            loop {
-                let listed = rollouts.list(&ListParams::default()).await;
-                if test(&listed.map_err(ClusterError::api("list rollouts"))?.items) {
-                    return Ok(());
-                }
-                tokio::time::sleep(Duration::from_millis(500)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting)
-            .await
-            .map_err(ClusterError::access("see rollouts complete"))?
+        wait::until(&rollouts, PATIENCE, what, test).await
     }
 }
 
@@ -204,7 +194,8 @@ fn template(name: &str, image: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
         "metadata": {
-            "name": name, "labels": labels, "annotations": {"federation.lockstep.dev/rollout": "aligned"},
+            "name": name, "namespace": NAMESPACE, "labels": labels,
+            "annotations": {"federation.lockstep.dev/rollout": "aligned"},
         },
         "spec": {
             "replicas": 2 * CLUSTERS, "serviceName": name, "podManagementPolicy": "Parallel",
@@ -256,20 +247,4 @@ async fn answer(works: &Api<DynamicObject>, work: DynamicObject) {
     if let Err(error) = works.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status)).await {
         tracing::warn!(%error, name, "a member cannot answer");
     }
-}
-
-async fn create(api: &Api<DynamicObject>, object: Value) -> Result<(), ClusterError> {
-    created(api, object).await.map(drop)
-}
-
-async fn created(api: &Api<DynamicObject>, object: Value) -> Result<Value, ClusterError> {
-    let object: DynamicObject =
-        serde_json::from_value(object).map_err(ClusterError::access("make an object"))?;
-    let made = api.create(&PostParams::default(), &object).await;
-    let made = made.map_err(ClusterError::api("create an object"))?;
-    serde_json::to_value(made).map_err(ClusterError::access("read an object"))
-}
-
-fn lacking(what: &str) -> ClusterError {
-    ClusterError::Access { what: "measure a federation".to_owned(), reason: format!("there are no {what}") }
 }

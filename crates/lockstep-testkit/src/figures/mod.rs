@@ -9,6 +9,7 @@ mod raw;
 mod reaction;
 mod report;
 mod stage;
+mod wait;
 mod writes;
 
 use std::path::PathBuf;

@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::say;
 
 /// How long a neighbour may take until it works.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How often one that is to come up is asked.
 const ASK: Duration = Duration::from_millis(50);

@@ -34,7 +34,7 @@ def outcome(answer):
 
 def until(call):
     """Waits until something holds."""
-    for _ in range(600):
+    for _ in range(2400):
         if call():
             return
         time.sleep(0.05)
@@ -165,14 +165,14 @@ def watches():
             core.list_namespaced_config_map,
             SPACE,
             resource_version=listed.metadata.resource_version,
-            timeout_seconds=1,
+            timeout_seconds=5,
         )
         return [(event["type"], event["object"].metadata.name, event["object"].data) for event in stream]
 
     step("watch", events)
 
     def expired():
-        stream = watch.Watch().stream(core.list_namespaced_config_map, SPACE, timeout_seconds=1)
+        stream = watch.Watch().stream(core.list_namespaced_config_map, SPACE, timeout_seconds=5)
         seen = [(event["type"], event["object"].metadata.name) for event in stream]
         return [event for event in seen if event[1] != "kube-root-ca.crt"]
 

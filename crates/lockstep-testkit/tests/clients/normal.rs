@@ -15,12 +15,15 @@ const RULES: &[(&str, &str)] = &[
     (r#"(esource_?[vV]ersion["']?: ?["']?)\d+"#, "${1}N"),
     (r"datetime\.datetime\(.*?TzInfo\(\w+\)\)", "TIME"),
     (r"(Resource Version: +)\d+", "${1}N"),
+    // Drawn as digits only, which may look like a hash.
+    (r"\b(LIVE|MERGED)-\d+", "$1"),
     // A hash is a number of 32 bits, whose digits are written as these ten letters: one in five hundred has seven.
     (r"\b[bcdf456789]{6,10}\b", "HASH"),
     (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
     (r"\.[0-9a-f]{16}\b", ".RANDOM"),
     (r"\b(\d+d)?(\d+h)?(\d+m)?\d{1,2}(\.\d+)?(s|m|ms)\b", "AGE"),
-    (r"\b(LIVE|MERGED)-\d+", "$1"),
+    // In seconds up to two minutes: of what is older minutes are told, too.
+    (r"\b1[01]\ds\b", "AGE"),
     (r"(stand-in://UID/\w+/\d+-\d+)-\d+", "$1-TIME"),
     (r"\(x\d+ over AGE\)", ""),
     // The place is compared, the words of the reader of YAML are not.
@@ -59,6 +62,7 @@ fn only_what_differs_by_nature_is_replaced() {
         ),
         ("    uid: 0d4e3a52-7d43-4b43-9f2a-0a4f4b0a7f11", "    uid: UID"),
         ("Node:  node-0/172.22.18.232", "Node:  node-0/IP"),
+        ("node-0   Ready   <none>   116s   v1.37.0", "node-0  Ready  <none>  AGE  v1.37.0"),
         (
             "node.kubernetes.io/not-ready:NoExecute op=Exists for 300s",
             "node.kubernetes.io/not-ready:NoExecute op=Exists for 300s",
@@ -67,6 +71,8 @@ fn only_what_differs_by_nature_is_replaced() {
             "Liveness: tcp-socket :80 delay=0s timeout=1s period=5s",
             "Liveness: tcp-socket :80 delay=AGE timeout=AGE period=AGE",
         ),
+        ("--- /tmp/LIVE-1204857396/v1.ConfigMap", "--- /tmp/LIVE/v1.ConfigMap"),
+        ("+++ /tmp/MERGED-754648599/v1.ConfigMap", "+++ /tmp/MERGED/v1.ConfigMap"),
         ("configmap/settings unchanged", "configmap/settings unchanged"),
         (r#"  resourceVersion: "4711""#, r#"  resourceVersion: "N""#),
         ("  cpu: 100m", "  cpu: 100m"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::normal::normal;
 
 /// How long the world may take until a command succeeds.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -11,7 +11,7 @@ use lockstep_testkit::Cluster;
 use serde_json::Value;
 
 /// How long what the server publishes in its own time may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Server {
     pub cluster: Cluster,

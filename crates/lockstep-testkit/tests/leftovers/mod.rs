@@ -60,7 +60,10 @@ pub async fn end_of(how: &str, signal: Option<Signal>) {
     let name = format!("lockstep-traces-{}-{how}-{signal:?}", std::process::id());
     let told = std::env::temp_dir().join(name.replace([' ', '(', ')'], ""));
     let program = std::env::current_exe().expect("this program");
-    let mut child = Command::new(program)
+    // A shell starts what it runs in the background deaf to Ctrl-C, and whoever is started by that is, too.
+    let mut child = Command::new("env")
+        .arg("--default-signal=INT")
+        .arg(program)
         .args(["a_test_that_ends_badly", "--exact", "--ignored", "--test-threads=1"])
         .env(HOW, how)
         .env(WHERE, &told)
@@ -85,7 +88,7 @@ pub async fn end_of(how: &str, signal: Option<Signal>) {
     }
     assert!(!child.wait().await.expect("ended").success());
     // The supervisor needs a moment after the program is gone.
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     while !traces.left().is_empty() && tokio::time::Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -15,8 +15,10 @@ pub const LOCKSTEP: &str = env!("CARGO_BIN_EXE_lockstep");
 /// How long pods take to start, in most scenarios.
 pub const START: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(400));
 
-/// A cluster with ten nodes and an operator; nothing where there is no control plane to be had.
+/// A cluster with ten nodes that has known our kinds for long, and an operator; nothing where there is no control plane
+/// to be had.
 pub async fn with_operator(builder: Builder, more: &[&str]) -> Option<(Cluster, Operator)> {
+    let builder = builder.kinds(lockstep_api::crd::all().map(|(_, definition)| definition));
     let cluster = builder.not_a_guest().nodes(NodeGroup::new("node", 10)).start_or_skip().await?;
     let operator = cluster.operator(LOCKSTEP, more).await.expect("an operator");
     Some((cluster, operator))
@@ -113,7 +115,7 @@ impl<'a> Stage<'a> {
 
     /// Waits until the set says that it is ready.
     pub async fn until_ready(&self) {
-        self.kubectl(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=90s"]).await;
+        self.kubectl(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=180s"]).await;
     }
 
     /// The pods.
@@ -137,7 +139,7 @@ impl<'a> Stage<'a> {
 
     /// Waits until the pods are so.
     pub async fn until(&self, what: &str, so: impl Fn(&[Line]) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(90);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(180);
         loop {
             let pods = self.pods().await;
             if so(&pods) {

@@ -90,7 +90,7 @@ fn part(pod: &Pod) -> Option<String> {
 
 #[tokio::test]
 async fn pods_stay_whatever_they_are_called_and_older_replicas_roll_in_turn() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[2]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[2], &[]).await else { return };
     lay(&laid).await;
     let before = laid.uids().await;
     let plan = laid.migrate(&[]).await;

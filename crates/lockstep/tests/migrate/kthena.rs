@@ -67,7 +67,7 @@ fn group(pod: &Pod) -> Option<String> {
 
 #[tokio::test]
 async fn what_is_as_it_would_be_built_stays_and_older_groups_roll_one_at_a_time() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[1]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[1], &[]).await else { return };
     lay(&laid, ["vllm:1", "vllm:0", "vllm:0"]).await;
     let before = laid.uids().await;
 
@@ -117,7 +117,7 @@ async fn what_is_as_it_would_be_built_stays_and_older_groups_roll_one_at_a_time(
 
 #[tokio::test]
 async fn killed_anywhere_and_run_again_it_goes_on() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[1]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[1], &[]).await else { return };
     lay(&laid, ["vllm:1"; 3]).await;
     let before = laid.uids().await;
     let watched = Watched::begin(&laid, group).await;

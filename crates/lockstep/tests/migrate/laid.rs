@@ -39,39 +39,23 @@ pub struct Ran {
 }
 
 impl Laid {
-    /// A cluster that knows the kinds as somebody else defined them; nothing where there is none to be had.
-    pub async fn open(dialect: &'static dyn Dialect) -> Option<Self> {
-        let (cluster, operator) = with_operator(Cluster::builder(), &[]).await?;
-        for mut definition in dialect.definitions() {
+    /// A cluster that has long known the kinds, as somebody else defined them, and further ones that nobody looks after;
+    /// nothing where there is none to be had.
+    pub async fn open(dialect: &'static dyn Dialect, more: &[(&str, &str)]) -> Option<Self> {
+        let theirs = dialect.definitions().into_iter().map(|mut definition| {
             definition["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "Helm"});
             // Somebody else takes what we would not.
-            let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
             for version in definition["spec"]["versions"].as_array_mut().expect("versions") {
-                version["schema"]["openAPIV3Schema"] = open.clone();
+                version["schema"]["openAPIV3Schema"] = open_schema();
             }
-            cluster.define(&definition).await.expect("a kind");
-        }
+            definition
+        });
+        let more = more.iter().map(|(version, kind)| nobodys(version, kind));
+        let builder = Cluster::builder().kinds(theirs.chain(more));
+        let (cluster, operator) = with_operator(builder, &[]).await?;
         let namespace = cluster.new_namespace("laid").await.expect("a namespace");
         let client = cluster.client();
         Some(Self { cluster, client, namespace, _operator: operator, dialect: dialect.name() })
-    }
-
-    /// Makes a kind known that nobody looks after.
-    pub async fn define(&self, version: &str, kind: &str) {
-        let (group, version) = version.split_once('/').expect("a group");
-        let singular = kind.to_lowercase();
-        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let version =
-            json!({"name": version, "served": true, "storage": true, "schema": {"openAPIV3Schema": open}});
-        let definition = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{singular}s.{group}")},
-            "spec": {
-                "group": group, "scope": "Namespaced", "versions": [version],
-                "names": {"kind": kind, "plural": format!("{singular}s"), "singular": singular, "listKind": format!("{kind}List")},
-            },
-        });
-        self.cluster.define(&definition).await.expect("a kind");
     }
 
     /// Any objects of a kind in the namespace.
@@ -139,8 +123,24 @@ impl Laid {
         if tokio::time::timeout(SOON, waiting).await.is_err() {
             let pods: Vec<_> =
                 self.pods().await.into_iter().map(|(name, pod)| (name, pod.metadata.labels)).collect();
-            panic!("never {what}: {pods:#?}\n{:#}", self.set().await);
+            panic!("never {what}: {pods:#?}\n{}", self.collected().await);
         }
+    }
+
+    /// The set and whom it belongs to, as they stand, and what the garbage collector knows of them.
+    async fn collected(&self) -> String {
+        let set = self.set().await;
+        let owner = &set["metadata"]["ownerReferences"][0];
+        let found = match owner["name"].as_str() {
+            Some(name) => self.api(owner).get_opt(name).await.expect("read"),
+            None => None,
+        };
+        let uids =
+            [&set, &json!({"metadata": owner})].map(|it| it["metadata"]["uid"].as_str().map(str::to_owned));
+        let uids: Vec<String> = uids.into_iter().flatten().collect();
+        let known = self.cluster.known_to_the_collector(&uids).await;
+        let owner = json!(found);
+        format!("the set: {set:#}\nits owner: {owner:#}\nthe garbage collector knows:\n{known}")
     }
 
     /// Waits until so many pods are ready.
@@ -192,6 +192,26 @@ impl Laid {
         child.kill().await.expect("killed");
         true
     }
+}
+
+fn open_schema() -> Value {
+    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// The definition of a kind that nobody looks after.
+fn nobodys(version: &str, kind: &str) -> Value {
+    let (group, version) = version.split_once('/').expect("a group");
+    let singular = kind.to_lowercase();
+    let schema = json!({"openAPIV3Schema": open_schema()});
+    let version = json!({"name": version, "served": true, "storage": true, "schema": schema});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{singular}s.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "versions": [version],
+            "names": {"kind": kind, "plural": format!("{singular}s"), "singular": singular, "listKind": format!("{kind}List")},
+        },
+    })
 }
 
 /// The reference by which an object owns others.

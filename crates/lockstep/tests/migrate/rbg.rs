@@ -30,10 +30,7 @@ spec:
 const V1ALPHA2: &str = "workloads.x-k8s.io/v1alpha2";
 
 /// Kinds that nobody but the original knows.
-async fn define(laid: &Laid) {
-    laid.define(V1ALPHA2, "RoleInstanceSet").await;
-    laid.define(V1ALPHA2, "RoleInstance").await;
-}
+const THEIRS: [(&str, &str); 2] = [(V1ALPHA2, "RoleInstanceSet"), (V1ALPHA2, "RoleInstance")];
 
 fn labels(role: &str) -> Value {
     json!({"rbg.workloads.x-k8s.io/group-name": "llama", "rbg.workloads.x-k8s.io/role-name": role})
@@ -56,7 +53,6 @@ fn env() -> Value {
 }
 
 async fn lay(laid: &Laid) {
-    define(laid).await;
     let object = laid.apply(LLAMA).await;
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -111,7 +107,7 @@ fn role(pod: &Pod) -> Option<String> {
 
 #[tokio::test]
 async fn pods_outlive_what_made_them() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[0]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[0], &THEIRS).await else { return };
     lay(&laid).await;
     let before = laid.uids().await;
     let plan = laid.migrate(&[]).await;

@@ -109,8 +109,6 @@ impl Group<'_> {
 
 /// Two groups, the prefill of the second of an older template.
 async fn lay(laid: &Laid) {
-    laid.define(PODS_OF.0, PODS_OF.1).await;
-    laid.define(LEADERS, "LeaderWorkerSet").await;
     let set = laid.apply(LLAMA).await;
     for (group, image) in [(0, "vllm:1"), (1, "vllm:0")] {
         let group = Group::of(laid, &set, group).await;
@@ -126,7 +124,10 @@ fn role(pod: &Pod) -> Option<String> {
 
 #[tokio::test]
 async fn groups_of_a_set_and_leaders_with_workers_outlive_what_made_them() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[0]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[0], &[PODS_OF, (LEADERS, "LeaderWorkerSet")]).await
+    else {
+        return;
+    };
     lay(&laid).await;
     let before = laid.uids().await;
     let plan = laid.migrate(&[]).await;

@@ -19,7 +19,7 @@ fn controller(replicas: u32) -> Value {
 
 #[tokio::test]
 async fn what_is_in_the_way_is_named_and_nothing_is_changed() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[1]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[1], &[]).await else { return };
     lay(&laid, ["vllm:1"; 3]).await;
     laid.create(controller(1)).await;
     laid.apply(
@@ -60,7 +60,7 @@ async fn what_is_in_the_way_is_named_and_nothing_is_changed() {
 
 #[tokio::test]
 async fn a_pod_without_a_place_is_left_and_its_place_is_filled() {
-    let Some(laid) = Laid::open(lockstep_dialects::ALL[1]).await else { return };
+    let Some(laid) = Laid::open(lockstep_dialects::ALL[1], &[]).await else { return };
     let object = lay(&laid, ["vllm:1"; 3]).await;
     let labels = json!({"modelserving.volcano.sh/name": "llama"});
     laid.create(pod("stray", &object, labels, json!({}), "vllm:1", json!([]))).await;

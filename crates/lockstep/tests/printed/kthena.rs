@@ -1,6 +1,6 @@
 //! What the proposal of Kthena prints: six steps in each serving group.
 
-use lockstep_core::simulate::trace::End;
+use lockstep_core::simulate::trace::{By, End, Event, What};
 use serde_json::{Value, json};
 
 use crate::manifest::{behaving, with_tag, yaml};
@@ -146,20 +146,27 @@ fn stalled() -> Row {
         Deed::Apply(ordered(), End::Complete),
         Deed::Begin(bad),
         Deed::Until("the step that waits is named", says),
+        Deed::Happened("the canary of the step goes", |events| {
+            moved(events).contains(&"2/prefill-3".to_owned())
+        }),
         Deed::Apply(with_tag(&ordered(), "3"), End::Complete),
         Deed::Until("it is updated", |status| {
             status["updatedReplicas"] == 3 && condition(status, "UpdateInProgress", "False").is_some()
         }),
     ];
     Row::new("a step that never gets ready", deeds, |story| {
-        use lockstep_core::simulate::trace::{By, What};
-        let before = &story.events[..story.changed];
-        let moved = before.iter().filter_map(|event| match &event.what {
-            What::Delete { of, by: By::Engine, .. } => Some(of.to_string()),
-            _ => None,
-        });
-        assert_eq!(moved.collect::<Vec<_>>(), ["2/decode-1", "2/prefill-3"], "nothing beyond the step");
+        let moved = moved(&story.events[..story.changed]);
+        assert_eq!(moved, ["2/decode-1", "2/prefill-3"], "nothing beyond the step");
     })
+}
+
+/// What the engine has moved.
+fn moved(events: &[Event]) -> Vec<String> {
+    let of = |event: &Event| match &event.what {
+        What::Delete { of, by: By::Engine, .. } => Some(of.to_string()),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
 }
 
 /// The same after ten minutes: the step is in conditions and events, and the way out is the same.

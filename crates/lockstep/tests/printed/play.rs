@@ -131,6 +131,11 @@ impl Stage<'_> {
                     panic!("{}: never {what}: {:#}", self.row.name, last["status"]);
                 }
             }
+            Deed::Happened(what, so) => {
+                let recorder = self.recorder.as_mut().expect("it records");
+                let happened = recorder.until_written(self.limit, so).await;
+                assert!(happened, "{}: never {what}: {:#}", self.row.name, self.status().await);
+            }
             Deed::Delete(prefix) => {
                 let deleted = self.delete(prefix).await;
                 self.until_back(&deleted).await;
@@ -151,8 +156,10 @@ impl Stage<'_> {
         let object = dressed(object);
         loop {
             match self.objects.patch(&self.name, &how, &Patch::Apply(&object)).await {
-                // On a busy machine admission may not answer in time; everybody would try again.
-                Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {
+                // On a busy machine admission or the server may not answer in time; everybody would try again.
+                Err(kube::Error::Api(status))
+                    if status.code == 504 || status.message.contains("failed calling webhook") =>
+                {
                     println!("{}: {}", self.row.name, status.message);
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }

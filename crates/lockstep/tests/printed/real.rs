@@ -25,7 +25,7 @@ async fn on_a_real_one(rows: Vec<Row>, more: &[NodeGroup]) {
         group.create(&installed.cluster.client()).await.expect("nodes");
     }
     let short: Vec<&Row> = rows.iter().filter(|row| !row.long).collect();
-    let limit = Duration::from_secs(150);
+    let limit = Duration::from_secs(300);
     play_all(&short, &installed.cluster.client(), limit).await;
 }
 

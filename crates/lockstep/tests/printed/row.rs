@@ -1,6 +1,6 @@
 //! A row: what is done, one deed after the other, and what has to be so in the end.
 
-use lockstep_core::simulate::trace::End;
+use lockstep_core::simulate::trace::{End, Event};
 use serde_json::Value;
 
 use crate::story::Story;
@@ -27,6 +27,8 @@ pub enum Deed {
     Refused(Value, &'static [&'static str]),
     /// The status of the object becomes so.
     Until(&'static str, fn(&Value) -> bool),
+    /// This has happened to its pods. What the status says is written while it happens.
+    Happened(&'static str, fn(&[Event]) -> bool),
     /// Somebody deletes all pods whose names begin so, and waits until they are back.
     Delete(&'static str),
     /// The same, without waiting.

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Long enough for anything that happens.
-pub const SOON: Duration = Duration::from_secs(90);
+pub const SOON: Duration = Duration::from_secs(180);
 
 /// One process of a Deployment.
 pub struct Replica {
