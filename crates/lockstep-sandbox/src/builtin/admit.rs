@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -93,7 +94,10 @@ fn pod(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result
     Ok(())
 }
 
-/// Pods stay for five minutes on nodes that are not ready or cannot be reached, unless they say otherwise.
+/// How long pods stay on nodes that are not ready or cannot be reached, unless they say otherwise.
+pub const STAY: SignedDuration = SignedDuration::from_mins(5);
+
+/// Pods stay for a while on nodes that are not ready or cannot be reached, unless they say otherwise.
 fn tolerate(spec: &mut Value) {
     for key in [NOT_READY, UNREACHABLE] {
         let tolerated = list(spec, "tolerations").iter().any(|toleration| {
@@ -101,8 +105,7 @@ fn tolerate(spec: &mut Value) {
                 && ["", "NoExecute"].contains(&text(toleration, "effect"))
         });
         if !tolerated {
-            let toleration =
-                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
+            let toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": STAY.as_secs()});
             push(spec, "tolerations", toleration);
         }
     }

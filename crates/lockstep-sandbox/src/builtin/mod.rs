@@ -23,7 +23,7 @@ mod wire;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use admit::{Context, Forbidden, admit, topology_labels};
+pub use admit::{Context, Forbidden, STAY, admit, topology_labels};
 pub use causes::{At, Causes, quoted};
 pub use event::{as_core_event, as_new_event};
 pub use formats::NameRule;

@@ -81,7 +81,8 @@ impl Data {
         // It holds every secret of the cluster.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&beside).and_then(|mut file| file.write_all(&bytes)).map_err(failed)?;
+        let whole = |mut file: std::fs::File| file.write_all(&bytes).and_then(|()| file.sync_all());
+        options.open(&beside).and_then(whole).map_err(failed)?;
         std::fs::rename(&beside, path).map_err(failed)
     }
 }

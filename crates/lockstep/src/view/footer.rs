@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 use super::Canvas;
 use super::help;
 use super::scene::{Said, Scene, Tone};
-use super::text::{fit, span, wrap};
+use super::text::{fit, span, width, wrap};
 
 /// The lines at the bottom; the command that was said may take up to `most` of them.
 pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     let theme = canvas.theme;
-    let mut lines = vec![canvas.title(&scene.access, Vec::new())];
+    let mut lines = vec![canvas.title(access(scene, canvas), Vec::new())];
     match &scene.said {
         Some(said) => lines.extend(said_lines(said, canvas, if said.is_old { 1 } else { most.max(1) })),
         None => {
@@ -27,9 +27,18 @@ pub fn lines(scene: &Scene, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// How to reach the cluster; where that is too long, without what one might do there first.
+fn access(scene: &Scene, canvas: Canvas) -> &str {
+    let whole = scene.access.as_str();
+    // Two dashes and a blank stand before it.
+    if width(whole) + 3 <= canvas.width { whole } else { whole.split("; ").next().unwrap_or(whole) }
+}
+
 fn said_lines(said: &Said, canvas: Canvas, most: usize) -> Vec<Line<'static>> {
     let theme = canvas.theme;
-    let mut lines = block(&said.text, canvas, most.min(2), theme.tone(said.tone));
+    // What was done is said whole while it is new; of a command the beginning says what it is.
+    let of_text = if said.is_old { 1 } else { 2 };
+    let mut lines = block(&said.text, canvas, of_text, theme.tone(said.tone));
     if let Some(command) = &said.command {
         lines.extend(block(&format!("$ {command}"), canvas, most, theme.tone(Tone::Quiet)));
     }

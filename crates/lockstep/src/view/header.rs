@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::scene::{Scene, SetScene, Tone};
-use super::text::{ends, fit, span};
+use super::text::{ends, fit, span, width};
 use super::{Canvas, clock};
 use crate::show::words;
 
@@ -21,42 +21,44 @@ pub fn lines(scene: &Scene, canvas: Canvas) -> Vec<Line<'static>> {
         right.push(span(which, theme.quiet()));
     }
     right.extend(up);
-    vec![ends(name_and_phase(set, canvas), right, canvas.width), fit(numbers(set, canvas), canvas.width)]
+    let room = canvas.width.saturating_sub(right.iter().map(Span::width).sum::<usize>() + 1);
+    vec![
+        ends(name_and_phase(set, canvas, room), right, canvas.width),
+        fit(numbers(set, canvas), canvas.width),
+    ]
 }
 
-fn name_and_phase(set: &SetScene, canvas: Canvas) -> Vec<Span<'static>> {
+/// In so many columns, if that is possible.
+fn name_and_phase(set: &SetScene, canvas: Canvas, room: usize) -> Vec<Span<'static>> {
     let theme = canvas.theme;
     let mut spans = vec![
         span(format!(" {}", set.name), theme.strong()),
         span(format!(" in {}  ", set.namespace), theme.quiet()),
         span(set.phase.clone(), theme.tone(set.tone).patch(theme.strong())),
     ];
-    if let Some(rolling) = set.rolling {
-        spans.push(span(format!(" for {}", clock(rolling)), theme.tone(set.tone)));
+    if let Some(since) = set.since {
+        spans.push(span(format!(" for {}", clock(since)), theme.tone(set.tone)));
     }
-    spans.push(Span::raw(format!("  {}", set.revision)));
+    let room = room.saturating_sub(spans.iter().map(Span::width).sum::<usize>() + 2);
+    let fits = set.names.iter().find(|name| width(name) <= room);
+    if let Some(name) = fits.or(set.names.last()) {
+        spans.push(Span::raw(format!("  {name}")));
+    }
     spans
 }
 
 fn numbers(set: &SetScene, canvas: Canvas) -> Line<'static> {
     let theme = canvas.theme;
     let groups = words::count(set.groups, if set.over_clusters { "cluster" } else { "group" });
-    let mut said = format!(" {groups}: {} updated, {} ready", set.groups_updated, set.groups_ready);
+    let updated = if set.goes_back { "back" } else { "updated" };
+    let mut said = format!(" {groups}: {} {updated}, {} ready", set.groups_updated, set.groups_ready);
     if !set.in_update.is_empty() {
         let which: Vec<String> = set.in_update.iter().map(ToString::to_string).collect();
         said += &format!(", in update: {}", words::list(&which));
     }
     let mut spans = vec![Span::raw(said), Span::raw("  ")];
-    for (name, holds) in &set.conditions {
-        let (tone, text) = match (name.as_str(), holds) {
-            ("Ready", true) => (Tone::Good, name.clone()),
-            ("Ready", false) => (Tone::Quiet, "not Ready".to_owned()),
-            ("Stalled", true) => (Tone::Bad, name.clone()),
-            (_, true) => (Tone::Warn, name.clone()),
-            // What does not hold and is not wished for needs no word.
-            (_, false) => continue,
-        };
-        spans.push(span(format!(" {text} "), theme.tone(tone)));
+    for (text, tone) in &set.conditions {
+        spans.push(span(format!(" {text} "), theme.tone(*tone)));
     }
     Line::from(spans)
 }

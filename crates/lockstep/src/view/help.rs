@@ -27,7 +27,7 @@ pub const KEYS: [Key; 13] = [
     key("n", "node", "lose the fullest node, or bring it back"),
     key("p", "pause", "pause the set, or let it go on"),
     key("P", "promote", "let the pause pass that holds now"),
-    key("u", "undo", "put the revision before back into the spec"),
+    key("u", "undo", "put back into the spec what stood complete before"),
     key("a", "abort", "back to what stood complete; the spec stays as it is"),
     key("t", "", "try again after a stall"),
     key("s", "scale", "one more instance of a role in each group"),

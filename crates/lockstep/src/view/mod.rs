@@ -21,8 +21,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use self::scene::Scene;
-use self::share::{Want, share};
+use self::scene::{Scene, SetScene};
+use self::share::{More, share};
 use self::theme::Theme;
 
 /// Smaller than this nothing can be said.
@@ -41,11 +41,10 @@ impl Canvas {
         let quiet = self.theme.quiet();
         let taken: usize = right.iter().map(Span::width).sum();
         let dashes = self.width.saturating_sub(text::width(name) + taken + 5);
-        let mut spans = vec![
-            text::span("── ", quiet),
-            text::span(name, self.theme.strong()),
-            text::span(format!(" {} ", "─".repeat(dashes)), quiet),
-        ];
+        let mut spans = vec![text::span("── ", quiet), text::span(name, self.theme.strong())];
+        if dashes > 0 || !right.is_empty() {
+            spans.push(text::span(format!(" {} ", "─".repeat(dashes)), quiet));
+        }
         spans.extend(right);
         text::fit(Line::from(spans), self.width)
     }
@@ -61,7 +60,7 @@ pub fn draw(frame: &mut Frame<'_>, scene: &Scene, theme: Theme) {
     }
     let canvas = Canvas { width: usize::from(area.width), theme };
     let header = header::lines(scene, canvas);
-    let footer = footer::lines(scene, canvas, usize::from(area.height) / 8);
+    let footer = footer::lines(scene, canvas, usize::from(area.height) / 16);
     let rows = usize::from(area.height).saturating_sub(header.len() + footer.len());
     let middle = if scene.help { help::lines(scene, canvas, rows) } else { sections(scene, canvas, rows) };
     let top = middle_top(&header, area);
@@ -87,19 +86,41 @@ fn sections(scene: &Scene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
         lines.extend(history::lines(scene, canvas, given));
         return lines;
     };
-    let wants = [
-        Want { least: 5, most: roles::rows(set) },
-        // What is waited for can take pages, and `lockstep why` has them.
-        Want { least: 3, most: rollout::rows(set, canvas).min(rows * 2 / 5) },
-        Want { least: 5, most: if scene.nodes.is_empty() { 0 } else { 1 + scene.nodes.len() } },
-        Want { least: 2, most: 1 + scene.events.len() },
-    ];
-    let given = share(rows, &wants);
+    let given = heights(scene, set, canvas, rows);
     let mut lines = roles::lines(set, canvas, given[0]);
     lines.extend(rollout::lines(set, canvas, given[1]));
     lines.extend(nodes::lines(scene, canvas, given[2]));
     lines.extend(history::lines(scene, canvas, given[3]));
     lines
+}
+
+/// Enough of the last event to know what it is about.
+const LAST_EVENT: usize = 3;
+/// With so many rows, some nodes of many are worth a list.
+const SOME_NODES: usize = 6;
+
+/// How many rows each section has. On a small screen that is every role, what is waited for and what to do about it, the
+/// nodes on one line and the last event; whatever room is left makes one after the other complete.
+fn heights(scene: &Scene, set: &SetScene, canvas: Canvas, rows: usize) -> [usize; 4] {
+    let [roles, rollout, nodes, history] = [0, 1, 2, 3];
+    let least = [
+        roles::least(set).min(3.max(rows / 3)),
+        rollout::least(set, canvas).min(3.max(rows * 2 / 3)),
+        usize::from(!scene.nodes.is_empty()),
+        history::last(scene, canvas).min(LAST_EVENT),
+    ];
+    let all_nodes = 1 + scene.nodes.len();
+    let all_events = history::rows(scene, canvas);
+    let wishes = [
+        More::whole(roles, roles::rows(set)),
+        More { of: rollout, from: 0, to: rollout::with_rules(set, canvas).min(rows * 3 / 5) },
+        More::whole(nodes, all_nodes),
+        More { of: history, from: 0, to: all_events.min(5) },
+        More::whole(rollout, rollout::rows(set, canvas)),
+        More { of: nodes, from: SOME_NODES.min(all_nodes), to: all_nodes },
+        More { of: history, from: 0, to: all_events },
+    ];
+    share(rows, least, &wishes)
 }
 
 /// A length of time as a clock shows it: `0:34`, `1:02:03`.

@@ -17,6 +17,11 @@ pub fn rows(set: &SetScene) -> usize {
     1 + set.roles.len()
 }
 
+/// With how many rows every role is there, if only once for all groups.
+pub fn least(set: &SetScene) -> usize {
+    1 + over_all_groups(set).len().min(set.roles.len())
+}
+
 pub fn lines(set: &SetScene, canvas: Canvas, rows: usize) -> Vec<Line<'static>> {
     if rows < 2 {
         return Vec::new();
@@ -92,6 +97,8 @@ const COUNTS: [(&str, &str, Count); 5] = [
     ("· down", "  ·", |role| role.count(State::is_down)),
     ("wished", " of", |role| usize::try_from(role.wished).unwrap_or(usize::MAX)),
 ];
+/// The signs that have no number of their own: both count as down.
+const DOWN: &str = "! broken  × leaving";
 /// A bar narrower than this wants the room of the heads.
 const NARROW: usize = 20;
 
@@ -117,11 +124,13 @@ impl Columns {
     }
 
     fn head(&self, set: &SetScene, canvas: Canvas) -> Line<'static> {
+        let name = if set.over_clusters { "Clusters" } else { "Roles" };
         let heads: String = self.heads.iter().map(|head| format!("  {head}")).collect();
-        canvas.title(
-            if set.over_clusters { "Clusters" } else { "Roles" },
-            vec![span(heads.trim_start().to_owned(), canvas.theme.quiet())],
-        )
+        let long = format!("{DOWN}{heads}");
+        // What counts as down is explained where there is room.
+        let fits = width(name) + width(&long) + 8 <= canvas.width;
+        let heads = if fits { long } else { heads.trim_start().to_owned() };
+        canvas.title(name, vec![span(heads, canvas.theme.quiet())])
     }
 
     fn row(&self, group: &str, role: &RoleScene, place: Option<usize>, theme: Theme) -> Line<'static> {

@@ -52,26 +52,31 @@ pub struct SetScene {
     pub phase: String,
     /// How that is to be taken.
     pub tone: Tone,
-    /// For how long the rollout has been under way.
-    pub rolling: Option<Millis>,
-    /// `6f2c9 → a41d0`, or the one revision it has.
-    pub revision: String,
+    /// For how long it has stood there, if that will not last.
+    pub since: Option<Millis>,
+    /// What it is made of, or goes from and to, as images or revisions: the best first, of which the first that fits is
+    /// shown.
+    pub names: Vec<String>,
     /// Groups wished for.
     pub groups: u32,
     /// Of them ready.
     pub groups_ready: u32,
     /// Of them wholly updated.
     pub groups_updated: u32,
+    /// To be updated means to be back where it was.
+    pub goes_back: bool,
     /// Groups on their way.
     pub in_update: Vec<u32>,
-    /// Its conditions, and whether they hold.
-    pub conditions: Vec<(String, bool)>,
+    /// Its conditions, in words.
+    pub conditions: Vec<(String, Tone)>,
     /// Its roles, group by group.
     pub roles: Vec<RoleScene>,
     /// Its rules.
     pub rules: Vec<RuleScene>,
     /// What it waits for, in the words of `lockstep why`.
     pub why: String,
+    /// The same where there is little room.
+    pub why_short: String,
     /// It is a workload over several clusters: its bars are clusters, not roles.
     pub over_clusters: bool,
 }

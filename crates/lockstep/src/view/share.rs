@@ -1,33 +1,38 @@
 //! Sharing the rows of the screen between sections.
 
-/// How many rows a section needs to be of use, and how many it can fill.
+/// More rows for a section.
 #[derive(Debug, Clone, Copy)]
-pub struct Want {
-    /// With fewer it says nothing.
-    pub least: usize,
-    /// With more it would be empty below.
-    pub most: usize,
+pub struct More {
+    /// Which section.
+    pub of: usize,
+    /// With so many it says more than with fewer.
+    pub from: usize,
+    /// With more than these it would be empty below.
+    pub to: usize,
 }
 
-/// Shares rows: first everyone gets the least they need, in their order; then, in the same order, as much as
-/// they can fill.
-pub fn share(rows: usize, wants: &[Want]) -> Vec<usize> {
+impl More {
+    /// All of these rows, or none of them.
+    pub fn whole(of: usize, rows: usize) -> Self {
+        Self { of, from: rows, to: rows }
+    }
+}
+
+/// Shares rows: first every section gets the least it needs, in their order; then more of them get more, in the order of
+/// their wishes.
+pub fn share<const N: usize>(rows: usize, least: [usize; N], wishes: &[More]) -> [usize; N] {
     let mut left = rows;
-    let mut given: Vec<usize> = wants
-        .iter()
-        .map(|want| {
-            let least = want.least.min(want.most);
-            let takes = if least <= left { least } else { 0 };
-            left -= takes;
-            takes
-        })
-        .collect();
-    for (has, want) in given.iter_mut().zip(wants) {
-        // Who got nothing would have got too little.
-        if *has > 0 || want.least <= left {
-            let more = want.most.saturating_sub(*has).min(left);
-            *has += more;
-            left -= more;
+    let mut given = least.map(|least| {
+        let takes = least.min(left);
+        left -= takes;
+        takes
+    });
+    for more in wishes {
+        let has = given[more.of];
+        let most = more.to.min(has + left);
+        if most >= more.from.max(has) {
+            left -= most - has;
+            given[more.of] = most;
         }
     }
     given
@@ -38,20 +43,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyone_first_gets_the_least_then_the_first_the_most() {
-        let wants = [Want { least: 2, most: 5 }, Want { least: 2, most: 3 }, Want { least: 2, most: 9 }];
+    fn first_the_least_then_more_in_the_order_of_the_wishes() {
+        let wishes = [More::whole(1, 4), More { of: 0, from: 3, to: 9 }, More { of: 1, from: 4, to: 6 }];
         for (rows, given) in [
-            (0, [0, 0, 0]),
-            (3, [3, 0, 0]),
-            (4, [2, 2, 0]),
-            (6, [2, 2, 2]),
-            (8, [4, 2, 2]),
-            (10, [5, 3, 2]),
-            (12, [5, 3, 4]),
-            (99, [5, 3, 9]),
+            (0, [0, 0]),
+            (1, [1, 0]),
+            (3, [2, 1]),
+            (5, [4, 1]),
+            (6, [2, 4]),
+            (8, [4, 4]),
+            (13, [9, 4]),
+            (14, [9, 5]),
+            (99, [9, 6]),
         ] {
-            assert_eq!(share(rows, &wants), given, "{rows} rows");
+            assert_eq!(share(rows, [2, 1], &wishes), given, "{rows} rows");
         }
-        assert_eq!(share(9, &[Want { least: 3, most: 1 }]), [1], "nobody gets more than they can fill");
+        assert_eq!(share(9, [3], &[More::whole(0, 2)]), [3], "nobody gets less than before");
     }
 }

@@ -23,6 +23,20 @@ Waiting: chat-1: step 2/3: pause, until its time is over or it is promoted (3s).
   No deadline runs while it waits on purpose.
 ";
 
+const WHY_SHORT: &str = "\
+Waiting: chat-1: step 2/3: pause, until its time is over or it is promoted (3s).
+  to go on: it goes on by itself in 3s, or now by `lockstep promote chat -g 1 -n default`
+  No deadline runs while it waits on purpose.
+";
+
+const STALLED: &str = "\
+chat is stalled: nothing was achieved before the deadline. Waiting: chat-1: step 1/3: decode 0 of 1 updated and ready (36s).
+  to go on: it has had its time: `lockstep get chat -n default` shows the pods; `lockstep undo chat -n default` or \
+`lockstep abort` goes back, `lockstep retry` gives it more
+  chat-1-decode-1: ErrImagePull: failed to pull image: not found
+  The deadline passed 6s ago. `lockstep retry chat -n default` gives it another.
+";
+
 fn role(group: u32, name: &str, instances: &[State], beyond: &[State]) -> RoleScene {
     let wished = u32::try_from(instances.len()).unwrap();
     let (instances, beyond) = (instances.to_vec(), beyond.to_vec());
@@ -46,14 +60,22 @@ fn set() -> SetScene {
         namespace: "default".to_owned(),
         phase: "Progressing".to_owned(),
         tone: Tone::Warn,
-        rolling: Some(Millis::seconds(5)),
-        revision: "fe63e7f4b8 → 7099929327".to_owned(),
+        since: Some(Millis::seconds(5)),
+        names: [
+            "registry.example/chat:v1 → v2  (fe63e7f4b8 → 7099929327)",
+            "registry.example/chat:v1 → v2",
+            "chat:v1 → v2",
+            "fe63e7f4b8 → 7099929327",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         groups: 2,
         groups_ready: 1,
         groups_updated: 0,
         in_update: vec![1],
-        conditions: [("Ready", false), ("Reconciling", true), ("Stalled", false)]
-            .map(|(name, holds)| (name.to_owned(), holds))
+        goes_back: false,
+        conditions: [("not Ready", Tone::Quiet), ("Reconciling", Tone::Warn)]
+            .map(|(name, tone)| (name.to_owned(), tone))
             .to_vec(),
         roles: vec![
             role(0, "prefill", &[Old, Old, Broken, Missing], &[]),
@@ -66,6 +88,7 @@ fn set() -> SetScene {
             rule("together in chat-1", None, "skew 25.0%, allowed 50%"),
         ],
         why: WHY.to_owned(),
+        why_short: WHY_SHORT.to_owned(),
         over_clusters: false,
     }
 }
@@ -108,6 +131,15 @@ fn scene() -> Scene {
         access: "export KUBECONFIG=/run/up/kubeconfig; kubectl get lss,pods -A".to_owned(),
         help: false,
     }
+}
+
+/// A rollout that stands still, of which more can be said than the screen takes.
+fn stalled() -> Scene {
+    let mut scene = scene();
+    let set = scene.set.as_mut().unwrap();
+    (set.phase, set.tone, set.why_short) = ("Stalled".to_owned(), Tone::Bad, STALLED.to_owned());
+    set.why = format!("{STALLED}{WHY}{WHY}");
+    scene
 }
 
 /// A set of eighty groups of two roles on forty nodes.
@@ -176,6 +208,91 @@ fn check(name: &str, scene: &Scene, width: u16, height: u16, colour: bool) {
 #[test]
 fn on_a_small_screen() {
     check("80x24", &scene(), 80, 24, true);
+}
+
+/// The same in one line, however it is broken into lines.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What matters is there whole: which set and how it is, every role, what is waited for and what to do about it, every
+/// node, the last event, and the keys.
+#[test]
+fn nothing_that_matters_is_lost_on_80x24() {
+    let mut promoted = scene();
+    let said = "lockstepset \"chat\" promoted past coordination[canary].steps[1], in all groups, also those still to come";
+    promoted.said = Some(Said {
+        tone: Tone::Good,
+        text: said.to_owned(),
+        command: Some("lockstep promote chat -n default".to_owned()),
+        is_old: false,
+    });
+    promoted.events.push(EventScene { at: Millis::seconds(63), tone: Tone::Good, text: said.to_owned() });
+    for (what, scene, phase) in [
+        ("a pause", scene(), "Progressing"),
+        ("a stall", stalled(), "Stalled"),
+        ("a promotion", promoted, "Progressing"),
+    ] {
+        let screen = flat(&text(&drawn(&scene, 80, 24, true)));
+        let set = scene.set.as_ref().unwrap();
+        let title = format!("chat in default {phase} for 0:05 registry.example/chat:v1 → v2 up 1:04");
+        let numbers = "2 groups: 0 updated, 1 ready, in update: 1 not Ready Reconciling".to_owned();
+        let keys = "r roll b bad n node p pause P promote u undo a abort s scale ? help q quit".to_owned();
+        let event = scene.events.last().unwrap().text.clone();
+        let access = "export KUBECONFIG=/run/up/kubeconfig; kubectl get lss,pods -A".to_owned();
+        for part in [title, numbers, flat(&set.why_short), event, access, keys] {
+            assert!(
+                screen.contains(&part),
+                "{what}: {part:?} is not on\n{}",
+                text(&drawn(&scene, 80, 24, true))
+            );
+        }
+        for name in ["prefill", "decode", "node-0", "node-1", "node-2", "no node"] {
+            assert!(screen.contains(name), "{what}: {name}");
+        }
+    }
+    check("80x24-stalled", &stalled(), 80, 24, true);
+}
+
+#[test]
+fn a_name_is_as_long_as_there_is_room() {
+    let title = |width: u16| text(&drawn(&scene(), width, 24, true)).lines().next().unwrap().to_owned();
+    for (width, name) in [
+        (120, "  registry.example/chat:v1 → v2  (fe63e7f4b8 → 7099929327) "),
+        (80, "  registry.example/chat:v1 → v2 "),
+        (64, "  chat:v1 → v2 "),
+    ] {
+        assert!(title(width).contains(name), "{}", title(width));
+    }
+}
+
+/// Clusters say what they wait for, whole.
+#[test]
+fn over_clusters() {
+    let bar = |name: &str, states: &[State]| RoleScene { group: None, ..role(0, name, states, &[]) };
+    let rule = |name: &str, text: &str| RuleScene {
+        rule: name.to_owned(),
+        text: text.to_owned(),
+        ..RuleScene::default()
+    };
+    let waits = "granted 0+0, lease 14/14, waits: may not roll yet: what may be unavailable or surged is in use in member1";
+    let set = SetScene {
+        name: "web".to_owned(),
+        roles: vec![
+            bar("member1", &[New, Coming, Leaving, Old]),
+            bar("member2", &[Old, Old, Broken, Missing]),
+        ],
+        rules: vec![rule("member1", "granted 1+0, lease 15/15"), rule("member2", waits)],
+        why: "Waiting: member1: 1 of its 4 new pods is not available yet".to_owned(),
+        why_short: "Waiting: member1: 1 of its 4 new pods is not available yet".to_owned(),
+        over_clusters: true,
+        in_update: Vec::new(),
+        ..set()
+    };
+    let scene = Scene { set: Some(set), nodes: Vec::new(), ..scene() };
+    let screen = text(&drawn(&scene, 80, 24, true));
+    assert!(flat(&screen).contains(waits), "{screen}");
+    check("over-clusters", &scene, 80, 24, true);
 }
 
 #[test]

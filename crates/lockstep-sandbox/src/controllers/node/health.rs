@@ -22,7 +22,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// How long a node may be silent, unless told.
-pub(crate) const GRACE: SignedDuration = SignedDuration::from_secs(40);
+pub const GRACE: SignedDuration = SignedDuration::from_secs(40);
 
 /// How long a new one may be.
 const STARTUP_GRACE: SignedDuration = SignedDuration::from_secs(60);

@@ -5,8 +5,7 @@ mod health;
 mod orphans;
 
 pub use evict::TaintEviction;
-pub(crate) use health::GRACE;
-pub use health::NodeLifecycle;
+pub use health::{GRACE, NodeLifecycle};
 pub use orphans::PodCollector;
 
 #[cfg(test)]

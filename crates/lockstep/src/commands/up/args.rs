@@ -1,5 +1,6 @@
 //! What may be said of `lockstep up`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -34,22 +35,22 @@ pub struct UpArgs {
     #[arg(long)]
     pub no_operator: bool,
     /// How many nodes the cluster has.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true, value_parser = number(1..=1000))]
     pub nodes: u32,
     /// Start a host and so many clusters instead of one, and a Deployment that is spread over them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=9), conflicts_with_all = ["files", "no_demo", "no_operator", "port", "data", "gpus", "kubeconfig", "context", "namespace"])]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(2..=9), conflicts_with_all = ["files", "no_demo", "no_operator", "port", "data", "gpus", "kubeconfig", "context", "namespace"])]
     pub clusters: Option<u32>,
     /// How many GPUs (nvidia.com/gpu) each node has.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 8, allow_negative_numbers = true, value_parser = number(0..=1024))]
     pub gpus: u32,
     /// The port the cluster listens at, on this machine only. Default: any that is free.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", allow_negative_numbers = true, value_parser = port_number)]
     pub port: Option<u16>,
     /// Keep the cluster in this file: what it holds is there again next time.
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     /// How many times faster pods start and end.
-    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "TIMES", default_value_t = 1, allow_negative_numbers = true, value_parser = number(1..=1000))]
     pub speed: u32,
     /// Print a line for each change instead of the view. This is the default where there is no terminal.
     #[arg(long)]
@@ -71,6 +72,19 @@ pub struct UpArgs {
     pub cluster: ClusterArgs,
 }
 
+/// A number within bounds, which a refusal names.
+fn number(accepted: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| accepted.contains(number));
+        number
+            .ok_or_else(|| format!("must be a whole number from {} to {}", accepted.start(), accepted.end()))
+    }
+}
+
+fn port_number(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "must be a port from 1 to 65535, or 0 for any that is free".to_owned())
+}
+
 /// When to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Until {
@@ -90,5 +104,34 @@ impl UpArgs {
     /// A cluster that runs already was named.
     pub fn is_of_others(&self) -> bool {
         self.cluster.kubeconfig.is_some() || self.cluster.context.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::Cli;
+
+    #[test]
+    fn a_wrong_number_is_named_with_what_would_be_accepted() {
+        for (option, values, accepted) in [
+            ("--nodes", ["-1", "0", "1001", "abc"], "must be a whole number from 1 to 1000"),
+            ("--gpus", ["-1", "1025", "1.5", "8Gi"], "must be a whole number from 0 to 1024"),
+            ("--speed", ["-2", "0", "1001", "2x"], "must be a whole number from 1 to 1000"),
+            ("--clusters", ["-1", "1", "10", "two"], "must be a whole number from 2 to 9"),
+            (
+                "--port",
+                ["-1", "65536", "http", "80.0"],
+                "must be a port from 1 to 65535, or 0 for any that is free",
+            ),
+        ] {
+            for value in values {
+                let refused = Cli::try_parse_from(["lockstep", "up", option, value]).unwrap_err().to_string();
+                for part in [option, &format!("'{value}'"), accepted] {
+                    assert!(refused.contains(part), "{part:?} is not in {refused}");
+                }
+            }
+        }
     }
 }

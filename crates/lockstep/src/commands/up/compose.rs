@@ -7,47 +7,51 @@ use lockstep_api::status::LockstepSetStatus;
 use lockstep_core::time::Time;
 use serde_json::Value;
 
-use super::machines;
 use super::world::World;
+use super::{contents, machines};
 use crate::input::live_set::{LiveSet, moment};
 use crate::show::tree::{self, Instance};
 use crate::show::trouble;
 use crate::show::why::explain;
 use crate::view::scene::{NodeScene, RoleScene, RuleScene, SetScene, State, Tone};
 
-/// A set as it is shown.
-pub fn set_scene(set: &LiveSet, world: &World, now: Time) -> SetScene {
+/// A set as it is shown. `starter` is the command that runs an operator, where none runs in this process.
+pub fn set_scene(set: &LiveSet, world: &World, starter: Option<&str>, now: Time) -> SetScene {
     let status = &set.status;
     let rollout = &status.rollout;
-    let (phase, tone) = phase(set);
+    let (phase, tone) = phase(set, starter);
     let over = matches!(phase, "Complete" | "PartitionReached" | "RolledBack");
-    let started = rollout.started_at.as_deref().and_then(moment).filter(|_| !over);
-    let revision = match &status.revision.stable {
-        Some(stable) if *stable != status.revision.update => format!("{stable} → {}", status.revision.update),
-        _ => status.revision.update.clone(),
-    };
+    let began = rollout.phase_since.as_deref().and_then(moment).filter(|_| !over && set.is_seen());
+    let (why, why_short) = why(set, world, starter, now);
     SetScene {
         over_clusters: false,
         name: set.name.clone(),
         namespace: set.namespace.clone(),
         phase: phase.to_owned(),
         tone,
-        rolling: started.map(|started| now.since(started)),
-        revision,
+        since: began.map(|began| now.since(began)),
+        names: names(set, world),
         groups: status.replicas,
         groups_ready: status.ready_replicas,
         groups_updated: status.updated_replicas,
+        goes_back: matches!(phase, "RollingBack" | "RolledBack"),
         in_update: rollout.groups_in_update.clone(),
-        conditions: status.conditions.iter().map(|c| (c.type_.clone(), c.status == "True")).collect(),
+        conditions: conditions(set, world),
         roles: roles(set, world),
         rules: rules(set),
-        why: why(set, world, now),
+        why,
+        why_short,
     }
 }
 
-fn phase(set: &LiveSet) -> (&str, Tone) {
+/// Nobody has ever looked at it.
+fn is_new(set: &LiveSet) -> bool {
+    set.status.rollout.phase.is_empty() && set.refusal().is_none()
+}
+
+fn phase<'a>(set: &'a LiveSet, starter: Option<&str>) -> (&'a str, Tone) {
     if !set.is_seen() {
-        return ("Unseen", Tone::Warn);
+        return (if is_new(set) && starter.is_some() { "No operator" } else { "Unseen" }, Tone::Warn);
     }
     let phase = set.status.rollout.phase.as_str();
     let tone = match phase {
@@ -58,14 +62,68 @@ fn phase(set: &LiveSet) -> (&str, Tone) {
     (phase, tone)
 }
 
-/// In the words of `lockstep why`.
-fn why(set: &LiveSet, world: &World, now: Time) -> String {
+/// What it is made of, or goes from and to: with the images, as far as they are known, and by its revisions.
+fn names(set: &LiveSet, world: &World) -> Vec<String> {
+    let known = &set.status.revision;
+    // On the way back it comes from what the spec wishes for.
+    let left = set.overridden().filter(|_| set.status.rollout.phase == "RollingBack");
+    let from = left.map(|left| left.spec.to_string()).or_else(|| known.stable.clone());
+    let from = from.filter(|from| *from != known.update);
+    let hashes = match &from {
+        Some(from) => format!("{from} → {}", known.update),
+        None => known.update.clone(),
+    };
+    let contents = world.stored(set, &known.update).map(|to| {
+        let from = from.as_ref().map(|from| world.stored(set, from));
+        match from {
+            // What it comes from is forgotten.
+            Some(None) => Vec::new(),
+            from => contents::names(from.flatten().as_ref(), &to),
+        }
+    });
+    let contents = contents.unwrap_or_default();
+    let both = contents.first().map(|first| format!("{first}  ({hashes})"));
+    both.into_iter().chain(contents).chain([hashes]).filter(|name| !name.is_empty()).collect()
+}
+
+/// The conditions in words. Of a set that went back they say less than what it still wishes for.
+fn conditions(set: &LiveSet, world: &World) -> Vec<(String, Tone)> {
+    if let Some(left) = set.overridden().filter(|_| set.status.rollout.phase == "RolledBack") {
+        let wished = world.stored(set, left.spec.as_str()).map(|wished| {
+            let now = world.stored(set, &set.status.revision.update);
+            contents::names(now.as_ref(), &wished)
+        });
+        let wished = wished.and_then(|names| names.into_iter().last());
+        let wished = wished.unwrap_or_else(|| left.spec.to_string());
+        return vec![(format!("its spec still wishes for {wished}"), Tone::Bad)];
+    }
+    let word = |kind: &str, holds: bool| match (kind, holds) {
+        ("Ready", true) => Some((kind.to_owned(), Tone::Good)),
+        ("Ready", false) => Some(("not Ready".to_owned(), Tone::Quiet)),
+        ("Stalled", true) => Some((kind.to_owned(), Tone::Bad)),
+        (_, true) => Some((kind.to_owned(), Tone::Warn)),
+        // What does not hold and is not wished for needs no word.
+        (_, false) => None,
+    };
+    set.status.conditions.iter().filter_map(|it| word(&it.type_, it.status == "True")).collect()
+}
+
+/// What it waits for, in the words of `lockstep why`; and in short.
+fn why(set: &LiveSet, world: &World, starter: Option<&str>, now: Time) -> (String, String) {
+    if let Some(starter) = starter.filter(|_| is_new(set)) {
+        let text = format!(
+            "No operator runs in this process, so nobody looks at {} and nothing moves. In another terminal this starts \
+             one:\n  {starter}\n",
+            set.name
+        );
+        return (text.clone(), text);
+    }
     let parsed = set.parse(&world.scales_of(set)).ok();
     let spec = parsed.and_then(|parsed| serde_json::to_value(&parsed.set.spec).ok()).unwrap_or_default();
     let mut why = explain(set, &spec, now);
     let lost = trouble::lost(world.nodes.objects.values());
     why.of_pods(trouble::troubles(pods_of(set, world), &lost));
-    why.text()
+    (why.text(), why.short())
 }
 
 /// The pods of a set.
@@ -253,12 +311,12 @@ mod tests {
             json!([{"name": "canary", "steps": [{}, {}]}, {"name": "together", "skew": {"maxSkew": "5%"}}]);
         let skew = json!([{"group": 0, "rule": "together", "text": "skew 0.0%, allowed 5%"}]);
         world.see(Change::Set(listed(json!({
-            "metadata": {"name": "chat", "namespace": "ml", "generation": 3},
+            "metadata": {"name": "chat", "namespace": "ml", "generation": 3, "uid": "u"},
             "spec": {"coordination": rules, "roles": []},
             "status": {"observedGeneration": 3, "replicas": 1, "roles": [role("prefill", 2), role("decode", 2)],
                        "revision": {"stable": "a1", "update": "b2"},
                        "rollout": {"phase": "Progressing", "coordination": skew,
-                                   "startedAt": "1970-01-01T00:00:10Z"}},
+                                   "startedAt": "1970-01-01T00:00:01Z", "phaseSince": "1970-01-01T00:00:10Z"}},
         }))));
         world.see(Change::Node(listed(json!({
             "metadata": {"name": "node-0"}, "spec": {"unschedulable": true},
@@ -278,12 +336,93 @@ mod tests {
     #[test]
     fn roles_by_instance_against_what_is_wished_for() {
         let world = world();
-        let scene = set_scene(&world.sets()[0], &world, Time(15_000));
+        let scene = set_scene(&world.sets()[0], &world, None, Time(15_000));
         let role = |scene: &RoleScene| (scene.wished, scene.instances.clone(), scene.beyond.clone());
         assert_eq!(role(&scene.roles[0]), (2, vec![State::Old, State::Broken], vec![State::Coming]));
         assert_eq!(role(&scene.roles[1]), (2, vec![State::New, State::Missing], vec![]));
-        assert_eq!(scene.rolling.unwrap().0, 5_000);
-        assert_eq!((scene.phase.as_str(), scene.revision.as_str()), ("Progressing", "a1 → b2"));
+        assert_eq!(scene.since.unwrap().0, 5_000, "of the phase, not of the rollout");
+        assert_eq!((scene.phase.as_str(), scene.names), ("Progressing", vec!["a1 → b2".to_owned()]));
+    }
+
+    fn stored(hash: &str, owner: &str, image: &str) -> Change {
+        let template = json!({"spec": {"containers": [{"name": "main", "image": image}]}});
+        let content =
+            json!({"members": [{"name": "web", "count": 1, "template": template}], "identity": null});
+        Change::Revision(listed(json!({
+            "metadata": {
+                "name": format!("chat-{hash}-{owner}"), "namespace": "ml",
+                "labels": {label::SET: "chat", label::SET_REVISION: hash},
+                "ownerReferences": [{"apiVersion": "v1", "kind": "LockstepSet", "name": "chat", "uid": owner}],
+            },
+            "revision": 1,
+            "data": {"roles": {"web": {"revision": hash, "content": content, "layout": []}}},
+        })))
+    }
+
+    #[test]
+    fn revisions_by_their_images() {
+        let mut world = world();
+        let names = |world: &World| set_scene(&world.sets()[0], world, None, Time(0)).names;
+        world.see(stored("b2", "u", "r.example/chat:v2"));
+        world.see(stored("a1", "another", "of an earlier set"));
+        assert_eq!(names(&world), ["a1 → b2"], "what it comes from is not known");
+        world.see(stored("a1", "u", "r.example/chat:v1"));
+        assert_eq!(
+            names(&world),
+            ["r.example/chat:v1 → v2  (a1 → b2)", "r.example/chat:v1 → v2", "chat:v1 → v2", "a1 → b2"]
+        );
+    }
+
+    /// A set that went back from b2 to a1, or is on its way.
+    fn sent_back(phase: &str) -> World {
+        let mut world = world();
+        for (hash, image) in [("a1", "r.example/chat:v1"), ("b2", "r.example/chat:v2-bad")] {
+            world.see(stored(hash, "u", image));
+        }
+        world.see(Change::Set(listed(json!({
+            "metadata": {"name": "chat", "namespace": "ml", "generation": 3, "uid": "u"}, "spec": {"roles": []},
+            "status": {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2,
+                       "revision": {"stable": "a1", "update": "a1"}, "rollout": {"phase": phase},
+                       "conditions": [{"type": "Stalled", "status": "True", "reason": phase, "message": "",
+                                       "lastTransitionTime": "1970-01-01T00:00:00Z"}],
+                       "memory": {"overridden": {"spec": "b2", "by": "Rollback"}}},
+        }))));
+        world
+    }
+
+    #[test]
+    fn what_went_back_says_from_where_and_what_is_still_wished_for() {
+        let back = |phase: &str| {
+            let world = sent_back(phase);
+            set_scene(&world.sets()[0], &world, None, Time(0))
+        };
+        let on_its_way = back("RollingBack");
+        assert_eq!(on_its_way.names[1], "r.example/chat:v2-bad → v1");
+        assert_eq!(on_its_way.conditions, [("Stalled".to_owned(), Tone::Bad)]);
+        let there = back("RolledBack");
+        assert_eq!(there.names[1], "r.example/chat:v1");
+        let said = "its spec still wishes for chat:v1 → v2-bad".to_owned();
+        assert_eq!(there.conditions, [(said, Tone::Bad)]);
+        assert!(there.goes_back && on_its_way.goes_back);
+    }
+
+    #[test]
+    fn where_no_operator_runs_it_is_said_how_one_starts() {
+        let mut world = World::default();
+        let set = |phase: Value| {
+            Change::Set(listed(json!({
+                "metadata": {"name": "chat", "namespace": "ml", "generation": 3}, "spec": {"roles": []},
+                "status": {"observedGeneration": 2, "rollout": {"phase": phase}},
+            })))
+        };
+        world.see(set(json!("")));
+        let scene = set_scene(&world.sets()[0], &world, Some("KUBECONFIG=k lockstep operator"), Time(0));
+        assert_eq!(scene.phase, "No operator");
+        assert!(scene.why.contains("\n  KUBECONFIG=k lockstep operator\n"), "{}", scene.why);
+        assert_eq!(set_scene(&world.sets()[0], &world, None, Time(0)).phase, "Unseen");
+        world.see(set(json!("Complete")));
+        let late = set_scene(&world.sets()[0], &world, Some("KUBECONFIG=k lockstep operator"), Time(0));
+        assert_eq!(late.phase, "Unseen", "there is one, and it is late");
     }
 
     #[test]

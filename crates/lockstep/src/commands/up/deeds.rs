@@ -4,10 +4,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
+use jiff::SignedDuration;
 use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use lockstep_api::role_scale::RoleScale;
+use lockstep_core::time::Millis;
+use lockstep_sandbox::builtin::STAY;
+use lockstep_sandbox::controllers::GRACE;
 use serde_json::{Value, json};
 
 use super::cluster::NodeSwitch;
@@ -197,7 +201,7 @@ impl Stage {
         let node = self.fullest.as_ref().context("there is no node to lose")?;
         *command = Some(nodes.command(node, true));
         nodes.lose(node).await?;
-        Ok(format!("{node} is lost: nothing more is heard of it; n brings it back"))
+        Ok(lost(node))
     }
 
     async fn scale(&self, grow: bool, command: &mut Option<String>) -> Result<String> {
@@ -223,6 +227,16 @@ impl Stage {
     }
 }
 
+/// What becomes of a node that falls silent, and when.
+fn lost(node: &str) -> String {
+    let span =
+        |length: SignedDuration| Millis(length.unsigned_abs().as_millis().try_into().unwrap_or(u64::MAX));
+    let (silent, stay) = (span(GRACE), span(STAY));
+    format!(
+        "{node} is lost: silent from now on, NotReady in {silent}, its pods sent away {stay} later; n brings it back"
+    )
+}
+
 /// What a verb of the command line says, warnings included, on one line.
 pub async fn said(verb: impl AsyncFnOnce(&mut Screen<'_>) -> Result<()>) -> Result<String> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -232,4 +246,17 @@ pub async fn said(verb: impl AsyncFnOnce(&mut Screen<'_>) -> Result<()>) -> Resu
     let text = String::from_utf8_lossy(&out);
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     Ok(lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_node_says_what_happens_when() {
+        assert_eq!(
+            lost("node-2"),
+            "node-2 is lost: silent from now on, NotReady in 40s, its pods sent away 5m later; n brings it back"
+        );
+    }
 }

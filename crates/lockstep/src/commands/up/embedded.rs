@@ -1,13 +1,12 @@
 //! A cluster of our own: the embedded one, with nodes that a kubelet stand-in plays, and admission in this process.
 
 use std::future::ready;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -23,6 +22,8 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::cluster::{NodeSwitch, Running, StartOptions};
+use super::held::{Held, HoldError};
+use super::kubeconfigs::Kubeconfigs;
 use super::stand_ins::StandIns;
 use crate::install::{VALIDATOR, budgets as guards};
 
@@ -41,6 +42,7 @@ impl lockstep_kubelet::Clock for ClusterClock {
 
 /// Starts a cluster of our own.
 pub async fn start(options: &StartOptions) -> Result<Running> {
+    let held = options.data.as_deref().map(hold).transpose()?;
     let data = options.data.as_deref().map(Data::read).transpose()?.flatten();
     let webhooks = Arc::new(Webhooks::default());
     let caller = Arc::<Webhooks>::clone(&webhooks);
@@ -75,7 +77,7 @@ pub async fn start(options: &StartOptions) -> Result<Running> {
             Some((task, file)) => finish(task, &cluster, &file).await,
             None => Ok(()),
         };
-        drop((listening, kubeconfigs, cluster));
+        drop((listening, kubeconfigs, cluster, held));
         kept
     };
     Ok(Running {
@@ -130,6 +132,21 @@ fn converted(review: &Value, dialects: &Dialects) -> Result<Value, String> {
     serde_json::to_value(answer).map_err(|error| error.to_string())
 }
 
+/// Holds the file of the data against other processes. It is replaced with every write, so the one beside it is held.
+fn hold(file: &Path) -> Result<Held> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".lock");
+    match Held::take(Path::new(&beside)) {
+        Ok(held) => Ok(held),
+        Err(HoldError::Taken { by, .. }) => bail!(
+            "{file} is in use: process {by} keeps its cluster there, and two would overwrite each other. End that one, or \
+             name another file with --data; `cp {file} FILE` makes a second cluster of it",
+            file = file.display()
+        ),
+        Err(error) => Err(error).with_context(|| format!("cannot keep the cluster in {}", file.display())),
+    }
+}
+
 /// Writes down what the cluster holds, again and again.
 async fn keep(cluster: Cluster, file: PathBuf) {
     let mut changes = cluster.changes();
@@ -155,49 +172,4 @@ async fn finish(task: JoinHandle<()>, cluster: &Cluster, file: &Path) -> Result<
     // It was told to end; how it ended does not matter.
     let _ = task.await;
     write(cluster, file).await
-}
-
-/// Kubeconfigs that go with their clusters, in a folder of their own.
-pub struct Kubeconfigs {
-    folder: PathBuf,
-    files: Vec<PathBuf>,
-}
-
-impl Kubeconfigs {
-    /// They hold tokens: nobody else may read them, or have put them there before us.
-    pub fn make() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("lockstep-up-{}", std::process::id()));
-        let mut folders = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-        folders.create(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Self { folder, files: Vec::new() })
-    }
-
-    /// Writes one, and says where it is.
-    pub fn write(&mut self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.file(name);
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        self.files.push(path.clone());
-        let written = options.open(&path).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
-    }
-
-    /// Where the one of this name is.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-impl Drop for Kubeconfigs {
-    fn drop(&mut self) {
-        for file in &self.files {
-            let _ = std::fs::remove_file(file);
-        }
-        let _ = std::fs::remove_dir(&self.folder);
-    }
 }

@@ -10,7 +10,7 @@ use lockstep_operator::report::{Note, notes};
 
 use super::world::World;
 use crate::input::live_set::LiveSet;
-use crate::show::{pod_state, progress, words};
+use crate::show::{node_state, pod_state, progress, words};
 use crate::view::scene::{EventScene, Tone};
 
 /// So much is remembered.
@@ -144,7 +144,7 @@ impl Journal {
     }
 
     fn look_at_node(&mut self, node: &Node, now: Time) {
-        let (name, ready) = (node.name_any(), is_ready(node));
+        let (name, ready) = (node.name_any(), node_state::is_ready(node));
         let (tone, text) = match (self.nodes.insert(name.clone(), ready), ready) {
             (Some(true), false) => (Tone::Bad, format!("{name} is not ready")),
             (Some(false), true) => (Tone::Good, format!("{name} is ready")),
@@ -160,12 +160,6 @@ impl Journal {
         }
         self.tell(Kind::Note, Tone::Warn, format!("{}: {word}", pod.name_any()), now);
     }
-}
-
-/// Whether a node is ready.
-pub fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 fn key(set: &LiveSet) -> (String, String) {

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 use lockstep_api::label;
 
-use super::journal::is_ready;
+use crate::show::node_state::is_ready;
 use crate::view::scene::{NodeScene, PodScene, State, Tone};
 
 const GPU: &str = "nvidia.com/gpu";

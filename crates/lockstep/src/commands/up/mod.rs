@@ -3,15 +3,20 @@
 pub mod args;
 mod cluster;
 mod compose;
+mod contents;
 mod deeds;
 mod demo;
 mod embedded;
 mod face;
 mod federated;
+mod held;
 mod images;
 mod journal;
+mod kubeconfigs;
 mod machines;
 mod plain;
+#[cfg(test)]
+mod scratch;
 mod script;
 mod session;
 mod stand_ins;
@@ -121,8 +126,10 @@ async fn show(
     let mut session =
         Session::new(running.client.clone(), running.nodes.clone(), access(running), script, now());
     if args.no_operator {
-        let text = "no operator runs here; `lockstep operator` in another terminal is one".to_owned();
+        let starter = starter(running);
+        let text = format!("no operator runs in this process; in another terminal `{starter}` starts one");
         session.journal.tell(Kind::Note, Tone::Warn, text, now());
+        session.starter = Some(starter);
     }
     let stage = Theatre { running, operator, limit: args.limit, fails: args.until.is_some() };
     if args.plain || !stdout().is_terminal() {
@@ -150,6 +157,13 @@ fn access(running: &Running) -> String {
         Some(path) => format!("export KUBECONFIG={}; {get}", path.display()),
         None => get,
     }
+}
+
+/// The command that runs an operator beside us.
+fn starter(running: &Running) -> String {
+    let way = running.kubeconfig.iter().map(|path| format!("KUBECONFIG={} ", path.display()));
+    let scope = running.scope.iter().map(|namespace| format!(" -n {namespace}"));
+    format!("{}lockstep operator{}", way.collect::<String>(), scope.collect::<String>())
 }
 
 /// What a session is played with.

@@ -32,6 +32,8 @@ pub struct Session {
     versions: Rc<RefCell<Versions>>,
     started: Time,
     access: String,
+    /// The command that runs an operator, if there is none in this process.
+    pub starter: Option<String>,
     script: Script,
     world: World,
     /// What happened.
@@ -60,6 +62,7 @@ impl Session {
             versions: Rc::default(),
             started,
             access,
+            starter: None,
             script,
             world: World::default(),
             journal: Journal::default(),
@@ -134,7 +137,7 @@ impl Session {
             return None;
         };
         Some(Stage {
-            home: Home::of(self.client.clone(), &set.namespace),
+            home: Home::of(self.client.clone(), &set.namespace).started_by(self.starter.clone()),
             fullest: self.fullest(&set),
             name: set.name,
             nodes: self.nodes.clone(),
@@ -210,7 +213,7 @@ impl Shown for Session {
             sets: self.world.sets().into_iter().map(|set| set.name).collect(),
             chosen: self.chosen,
             nodes: compose::node_scenes(set.as_ref(), &self.world, &self.lost()),
-            set: set.map(|set| compose::set_scene(&set, &self.world, now)),
+            set: set.map(|set| compose::set_scene(&set, &self.world, self.starter.as_deref(), now)),
             events: self.journal.events(self.started),
             said: self.said.clone().map(|said| said.after(now.since(self.said_at))),
             access: self.access.clone(),

@@ -1,15 +1,20 @@
 //! What is known of the cluster, kept by watches.
 
 use futures::stream::{self, LocalBoxStream};
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, future};
+use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::core::DynamicObject;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
+use lockstep_api::label;
 use lockstep_api::role_scale::RoleScale;
+use lockstep_api::stored::StoredSet;
 use lockstep_operator::set::resource;
+use serde::Deserialize;
 
+use crate::commands::live::home::belongs;
 use crate::input::live_set::LiveSet;
 use crate::input::scales::Scales;
 use crate::input::shown::Shown;
@@ -24,6 +29,8 @@ pub enum Change {
     Node(Box<Event<Node>>),
     /// How large a role is scaled to.
     Scale(Box<Event<RoleScale>>),
+    /// A revision that is stored.
+    Revision(Box<Event<ControllerRevision>>),
 }
 
 /// Changes as they come, those that come together in one piece.
@@ -47,8 +54,23 @@ pub fn watch_all(client: &Client, scope: Option<&str>) -> Changes {
     let scales = watch(scales, any()).default_backoff().map_ok(|event| Change::Scale(Box::new(event)));
     let nodes = watch(Api::all(client.clone()), any()).default_backoff();
     let nodes = nodes.map_ok(|event| Change::Node(Box::new(event)));
-    let all = [sets.boxed_local(), pods.boxed_local(), scales.boxed_local(), nodes.boxed_local()];
+    let revisions = revisions(client, scope);
+    let all = [sets.boxed_local(), pods.boxed_local(), scales.boxed_local(), nodes.boxed_local(), revisions];
     stream::select_all(all).ready_chunks(4096).boxed_local()
+}
+
+/// The stored revisions of sets. Who may not see them misses the images, and nothing else.
+fn revisions(
+    client: &Client,
+    scope: Option<&str>,
+) -> LocalBoxStream<'static, Result<Change, watcher::Error>> {
+    let api: Api<ControllerRevision> = match scope {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let events = watch(api, watcher::Config::default().labels(label::SET)).default_backoff();
+    let events = events.map_ok(|event| Change::Revision(Box::new(event)));
+    events.filter(|event| future::ready(event.is_ok())).boxed_local()
 }
 
 /// What is known of the cluster.
@@ -60,6 +82,7 @@ pub struct World {
     /// Its nodes.
     pub nodes: Shown<Node>,
     scales: Shown<RoleScale>,
+    revisions: Shown<ControllerRevision>,
 }
 
 impl World {
@@ -70,6 +93,7 @@ impl World {
             Change::Pod(event) => self.pods.see(*event),
             Change::Node(event) => self.nodes.see(*event),
             Change::Scale(event) => self.scales.see(*event),
+            Change::Revision(event) => self.revisions.see(*event),
         }
     }
 
@@ -81,6 +105,14 @@ impl World {
     /// The sets, by namespace and name. One whose status this version does not know is left out.
     pub fn sets(&self) -> Vec<LiveSet> {
         self.sets.objects.values().filter_map(|object| LiveSet::of(object.clone()).ok()).collect()
+    }
+
+    /// A stored revision of a set.
+    pub fn stored(&self, set: &LiveSet, revision: &str) -> Option<StoredSet> {
+        let found = self.revisions.objects.values().find(|stored| {
+            belongs(stored, set) && stored.labels().get(label::SET_REVISION).is_some_and(|it| it == revision)
+        })?;
+        StoredSet::deserialize(&found.data.0).ok()
     }
 
     /// How large the roles of a set are scaled to.
