@@ -343,6 +343,15 @@ fn a_surplus_group_that_still_serves_stays_while_too_few_others_do() {
 }
 
 #[test]
+fn a_surplus_group_that_is_available_goes_on_the_account_alone() {
+    // The others have their minimum, of which the role that does not serve is no part.
+    let mut full = units("BBB");
+    full[2].serves = true;
+    let found = roll(&proven(level(2, 0, 1)), &full, &mut |_| true);
+    assert_eq!(golden_support::row::text(&found), "-2");
+}
+
+#[test]
 fn no_level_deletes_more_available_units_than_its_account() {
     let letters = ['A', 'a', 'B', 'b', 'C', '.', '-'];
     let mut row = [0usize; 5];

@@ -361,7 +361,9 @@ fn judged(before: &[&str], lag: u64) -> Vec<Promise> {
         stable: [].into(),
         spec,
         lag,
+        own: 0,
         unheard: false,
+        anew: false,
     };
     let leader = MemberName::new("leader");
     let what = |name: &str| match name {

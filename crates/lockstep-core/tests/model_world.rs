@@ -29,7 +29,9 @@ fn breaks(spec: &Spec, acts: &[Delete]) -> Vec<Promise> {
         targets: [(RoleName::new("r"), target)].into(),
         stable: [(RoleName::new("r"), a)].into(),
         lag: 0,
+        own: 0,
         unheard: false,
+        anew: false,
     };
     let mut events = vec![What::Spec(Box::new(wish(a)))];
     for group in 0..spec.replicas {

@@ -22,6 +22,8 @@ const LAG: u64 = 10;
 struct Told {
     checker: Checker,
     late: u64,
+    /// Whoever decides may have begun anew.
+    anew: bool,
 }
 
 impl Told {
@@ -50,7 +52,8 @@ impl Told {
     ) -> &mut Self {
         let targets = spec.roles.iter().map(|role| (role.name.clone(), role.revision)).collect();
         let (spec, stable) = (spec.clone(), stored.iter().cloned().collect());
-        self.at(t, What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: LAG, unheard })))
+        let anew = self.anew;
+        self.at(t, What::Spec(Box::new(SpecEvent { spec, targets, stable, lag: LAG, own: 0, unheard, anew })))
     }
 
     fn create(&mut self, t: u64, instance: u32, revision: Revision) -> &mut Self {
@@ -375,7 +378,10 @@ fn an_instance_goes_with_its_first_pod() {
 
 #[test]
 fn a_group_is_opened_with_the_first_pod_of_an_instance() {
-    for (first, expected) in [(110, &[][..]), (310, &[Promise::GroupFloor])] {
+    let too_many = &[Promise::GroupFloor][..];
+    for (first, back, expected) in
+        [(110, false, &[][..]), (310, false, too_many), (310, true, too_many), (450, true, &[])]
+    {
         let wished =
             |revision: &str| groups(2, StrategyKind::RollingUpdate, 1, 0, vec![role("r", 1, revision)]);
         let other = Subject { group: 1, ..of(0) };
@@ -383,16 +389,20 @@ fn a_group_is_opened_with_the_first_pod_of_an_instance() {
         told.create_at(0, other.clone(), rev("A"))
             .at(1, What::Ready { of: other.clone(), revision: rev("A") });
         told.wish(100, &wished("B"), false);
-        let mut events = vec![(first, true), (200, false)];
+        let mut events = vec![(first, "ours"), (200, "evicted")];
+        if back {
+            events.push((400, "back"));
+        }
         events.sort_unstable();
-        for (t, ours) in events {
-            match ours {
-                true => told.at(t, What::Unready { of: other.clone(), revision: rev("A"), by: By::Engine }),
-                false => told.delete_as(t, 0, By::World, "eviction"),
+        for (t, what) in events {
+            match what {
+                "ours" => told.at(t, What::Unready { of: other.clone(), revision: rev("A"), by: By::Engine }),
+                "back" => told.gone(t, 0).create(t, 0, rev("A")).ready(t, 0, rev("A")),
+                _ => told.delete_as(t, 0, By::World, "eviction"),
             };
         }
-        told.wish(400, &wished("C"), false).take(500, other);
-        assert_eq!(told.broken(), expected, "first pod at {first}");
+        told.wish(490, &wished("C"), false).take(500, other);
+        assert_eq!(told.broken(), expected, "first pod at {first}, back {back}");
     }
 }
 
@@ -416,8 +426,10 @@ fn what_was_deleted_and_is_whole_again_stands() {
 #[test]
 fn who_begins_anew_knows_what_was_stored() {
     // All became available at B, which nobody wrote down; the wish goes back to what is stored, so it is no move.
-    for (stored, expected) in [("A", &[][..]), ("B", &[Promise::Containment])] {
+    let moves = &[Promise::Containment][..];
+    for (anew, stored, expected) in [(true, "A", &[][..]), (true, "B", moves), (false, "A", moves)] {
         let mut told = Told::standing(&spec(3, "A"));
+        told.anew = anew;
         told.wish(100, &spec(3, "B"), false);
         told.moved(3);
         let back = spec(3, "A");
@@ -426,7 +438,7 @@ fn who_begins_anew_knows_what_was_stored() {
         for i in 0..3 {
             told.delete(1_100, i, By::World).gone(1_101, i).create(1_102, i, rev("A"));
         }
-        assert_eq!(told.broken(), expected, "stored {stored}");
+        assert_eq!(told.broken(), expected, "anew {anew}, stored {stored}");
     }
 }
 
@@ -477,7 +489,9 @@ fn what_is_created_along_with_it_is_no_update_of_another_group() {
         groups(2, StrategyKind::RollingUpdate, 1, 0, vec![role("p", 1, p), role("d", count, d)])
     };
     let at = |group: u32, name: &str, instance: u32| Subject { group, role: RoleName::new(name), instance };
-    for (later, expected) in [(0, &[][..]), (500, &[Promise::GroupFloor])] {
+    for (later, late, expected) in
+        [(0, 0, &[][..]), (5, 0, &[Promise::GroupFloor]), (5, 5, &[]), (500, 5, &[Promise::GroupFloor])]
+    {
         let mut told = Told::default();
         told.wish(0, &spec("A", "A", 1), false);
         for of in (0..2).flat_map(|group| [at(group, "p", 0), at(group, "d", 0)]) {
@@ -488,7 +502,7 @@ fn what_is_created_along_with_it_is_no_update_of_another_group() {
         told.at(120, What::Gone { of: at(1, "d", 0), revision: rev("A") });
         told.create_at(130, at(1, "d", 0), rev("B")).wish(1_000, &spec("C", "A", 2), false);
         told.create_at(1_100, at(0, "d", 1), rev("A")).create_at(1_100, at(1, "d", 1), rev("A"));
-        told.take(1_100 + later, at(0, "p", 0));
-        assert_eq!(told.broken(), expected, "{later} ms later");
+        told.late(late).take(1_100 + later, at(0, "p", 0));
+        assert_eq!(told.broken(), expected, "{later} ms later, upon a view {late} ms old");
     }
 }

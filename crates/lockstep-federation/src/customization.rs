@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::interpret::Interpretation;
+use crate::interpret::{self, Interpretation};
 use crate::path::Path;
 use crate::work::{AT_REST, GENERATION, RETAIN_REPLICAS};
 use crate::{GIVEN_BACK, IN_FORCE, LEASE, TEMPLATE, lease_of};
@@ -21,6 +21,8 @@ pub fn of(kind: &Interpretation) -> Value {
     if !COUNTED_BY_KARMADA.contains(&kind.kind.as_str()) {
         customizations["replicaResource"] = json!({"luaScript": count_script(kind)});
         customizations["replicaRevision"] = json!({"luaScript": revise_script(kind)});
+    }
+    if is_added_up(kind) {
         customizations["statusAggregation"] = json!({"luaScript": aggregate_script()});
     }
     json!({
@@ -38,6 +40,12 @@ pub fn of(kind: &Interpretation) -> Value {
 /// give each cluster all of them, and say nothing of what became of them.
 const COUNTED_BY_KARMADA: [&str; 3] = ["Deployment", "StatefulSet", "CloneSet"];
 
+/// Whether we add up what members say. Of a kind that somebody brings along nobody here knows what its status means, and
+/// Karmada may.
+fn is_added_up(kind: &Interpretation) -> bool {
+    !COUNTED_BY_KARMADA.contains(&kind.kind.as_str()) && interpret::built_in().contains(kind)
+}
+
 /// What it is called: two kinds of one word are of different groups.
 pub fn name(kind: &Interpretation) -> String {
     let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
@@ -45,14 +53,16 @@ pub fn name(kind: &Interpretation) -> String {
     format!("lockstep-{}.{version}{group}", kind.kind.to_lowercase())
 }
 
-/// Whether another customization speaks for the same kind where ours has to.
-pub fn is_in_the_way(kind: &Interpretation, other: &Value) -> bool {
+/// Where another customization speaks for the same kind as ours does; nowhere, if it is not in the way.
+pub fn in_the_way(kind: &Interpretation, other: &Value) -> Vec<String> {
     let target = &other["spec"]["target"];
-    let speaks = |what: &str| !other["spec"]["customizations"][what].is_null();
-    other["metadata"]["name"] != name(kind).as_str()
-        && target["apiVersion"] == kind.api_version.as_str()
-        && target["kind"] == kind.kind.as_str()
-        && (speaks("statusReflection") || speaks("retention"))
+    let same = target["apiVersion"] == kind.api_version.as_str() && target["kind"] == kind.kind.as_str();
+    if !same || other["metadata"]["name"] == name(kind).as_str() {
+        return Vec::new();
+    }
+    let ours = of(kind);
+    let ours = ours["spec"]["customizations"].as_object().into_iter().flat_map(|all| all.keys());
+    ours.filter(|what| !other["spec"]["customizations"][what.as_str()].is_null()).cloned().collect()
 }
 
 fn reflect_script(kind: &Interpretation) -> String {
@@ -202,10 +212,25 @@ mod tests {
     fn a_customization_of_somebody_else_is_known() {
         let kind = &interpret::built_in()[0];
         let mut other = of(kind);
-        assert!(!is_in_the_way(kind, &other));
+        assert!(in_the_way(kind, &other).is_empty());
         other["metadata"]["name"] = json!("mine");
-        assert!(is_in_the_way(kind, &other));
+        assert_eq!(in_the_way(kind, &other), ["retention", "statusReflection"]);
         other["spec"]["customizations"] = json!({"healthInterpretation": {"luaScript": ""}});
-        assert!(!is_in_the_way(kind, &other));
+        assert!(in_the_way(kind, &other).is_empty());
+        other["spec"]["customizations"]["statusAggregation"] = json!({"luaScript": ""});
+        assert!(in_the_way(kind, &other).is_empty(), "Karmada adds up Deployments, and so may anybody");
+        let sets = interpret::built_in().iter().find(|kind| kind.kind == "LockstepSet").unwrap();
+        other["spec"]["target"] = of(sets)["spec"]["target"].clone();
+        assert_eq!(in_the_way(sets, &other), ["statusAggregation"]);
+    }
+
+    #[test]
+    fn what_the_status_of_a_kind_of_ones_own_means_nobody_here_knows() {
+        let mut own = interpret::built_in().iter().find(|kind| kind.kind == "LockstepSet").unwrap().clone();
+        assert!(!of(&own)["spec"]["customizations"]["statusAggregation"].is_null());
+        own.api_version = "example.com/v1".to_owned();
+        let made = of(&own);
+        assert!(made["spec"]["customizations"]["statusAggregation"].is_null());
+        assert!(!made["spec"]["customizations"]["replicaResource"].is_null());
     }
 }

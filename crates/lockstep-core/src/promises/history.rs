@@ -158,8 +158,9 @@ impl History {
     fn surely_updated(&self, group: u32, role: &Role, t: u64) -> bool {
         let eligible = self.limits(role, group).1..role.replicas;
         let target = self.target(&role.name);
+        let own = self.late + self.wish.as_ref().map_or(0, |wish| wish.own);
         self.of(group, &role.name).any(|(i, x)| {
-            eligible.contains(&i) && Some(x.revision) == target && !x.leaving && x.created + self.lag() < t
+            eligible.contains(&i) && Some(x.revision) == target && !x.leaving && x.created + own < t
         })
     }
 
@@ -375,7 +376,7 @@ impl History {
         if self.wish.is_none() {
             self.stable = wish.stable.clone();
         } else if wish.unheard {
-            self.doubt(&wish.stable);
+            self.doubt(&wish.stable, wish.anew);
         }
         self.stable.retain(|name, _| wish.spec.role(name).is_some());
         self.doubted.retain(|name, _| wish.spec.role(name).is_some());

@@ -320,9 +320,12 @@ impl Judge {
                 let updated = self.history.updated(of.group, &role, t, false) + 1;
                 self.pauses_last(t, of.group, &spec, &role, updated);
             }
-            let opening = self.one_too_many(t, of.group, &spec);
+            let opening = match owed {
+                None => self.one_too_many(t, of.group, &spec),
+                Some(owed) => owed.opening,
+            };
             self.history.opened.insert(of.group);
-            self.broken.extend(opening.filter(|_| owed.is_none_or(|owed| owed.opening.is_some())));
+            self.broken.extend(opening);
         }
     }
 

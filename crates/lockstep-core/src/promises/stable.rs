@@ -29,13 +29,12 @@ impl History {
         names.iter().for_each(|name| self.learn_stable(name, t));
     }
 
-    /// What the engine had stored when the wish changed is all that one knows who begins anew; and what is stored so is
-    /// known.
-    pub fn doubt(&mut self, stored: &BTreeMap<RoleName, Revision>) {
+    /// What the engine had stored when the wish changed is known; and it is all that one knows who begins anew.
+    pub fn doubt(&mut self, stored: &BTreeMap<RoleName, Revision>, anew: bool) {
         for (name, stored) in stored {
             if self.stable.get(name) == Some(stored) {
                 self.doubted.remove(name);
-            } else {
+            } else if anew {
                 self.doubted.entry(name.clone()).or_default().insert(*stored);
             }
         }

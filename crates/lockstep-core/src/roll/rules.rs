@@ -124,11 +124,15 @@ impl<'a> Rolling<'a> {
         if unit.standing != Standing::Present {
             return false;
         }
-        if unit.available && self.account <= 0 {
-            self.hold(unit.ordinal, Hold::Budget);
-            return false;
+        if unit.available {
+            if self.account <= 0 {
+                self.hold(unit.ordinal, Hold::Budget);
+                return false;
+            }
+            return self.remove(unit, why, true);
         }
-        self.may_leave_service(unit) && self.remove(unit, why, unit.available)
+        // A group that lacks its minimum and still serves stands in for one that is short itself.
+        self.may_leave_service(unit) && self.remove(unit, why, false)
     }
 
     /// Rule 3: what does not work is moved without paying.

@@ -215,7 +215,10 @@ impl Sim<'_> {
             targets: names().zip(aims.roles.iter().map(|aim| aim.compass.target)).collect(),
             stable: names().filter_map(|name| Some((name.clone(), stable(&name)?))).collect(),
             lag: self.scenario.nature.lag.max.0,
+            // What it writes is laid over its view at once.
+            own: 0,
             unheard: false,
+            anew: false,
         };
         (self.sink)(Event::at(self.now.0, What::Spec(Box::new(event))));
     }

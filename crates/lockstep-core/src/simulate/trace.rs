@@ -186,9 +186,15 @@ pub struct SpecEvent {
     pub stable: BTreeMap<RoleName, Revision>,
     /// How far the view of the engine may lag behind, in milliseconds.
     pub lag: u64,
+    /// How far it may lag behind what the engine does itself, in milliseconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub own: u64,
     /// The engine need not have heard of it yet, and may still act on the one before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
+    /// Who decides may have begun anew since what it knows was stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub anew: bool,
 }
 
 /// Who did it.

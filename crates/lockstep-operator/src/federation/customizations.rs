@@ -54,16 +54,16 @@ async fn apply(api: &Api<DynamicObject>, sure: &Arc<dyn Fn() -> bool + Send + Sy
 }
 
 async fn warn_of(other: &Value, herald: &Herald, kinds: &Kinds) {
-    let Some(kind) = kinds.iter().find(|kind| customization::is_in_the_way(kind, other)) else {
-        return;
-    };
+    let found = kinds.iter().map(|kind| (kind, customization::in_the_way(kind, other)));
+    let Some((kind, both)) = found.into_iter().find(|(_, both)| !both.is_empty()) else { return };
     let name = other["metadata"]["name"].as_str().unwrap_or_default();
     let message = format!(
         "speaks for {} as {} does, and Karmada asks only one of them: rollouts of {} over several clusters may wait \
-         for ever; take statusReflection and retention out of it, or switch ours off",
+         for ever; take {} out of it, or switch ours off",
         kind.kind,
         customization::name(kind),
-        kind.kind
+        kind.kind,
+        both.join(" and ")
     );
     tracing::warn!(name, message);
     let about = ObjectReference {

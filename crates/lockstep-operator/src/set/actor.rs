@@ -271,6 +271,7 @@ impl Actor {
             self.say(wish, status);
         }
         self.act(wish, &spec, &plan).await;
+        self.mark_complete(wish, &plan).await;
         if plan.actions.is_empty() {
             self.tidy(wish, checked, &spec, &plan).await;
         }
@@ -336,6 +337,18 @@ impl Actor {
         Ok(())
     }
 
+    /// Whatever else fails: that a set stood complete is known only until it does so at another revision.
+    async fn mark_complete(&mut self, wish: &Wish, plan: &Plan) {
+        if self.holds(&Topic::Aside).is_some() {
+            return;
+        }
+        let keeper = Keeper { client: &self.context.client, handle: &self.handle, wish };
+        match in_time("mark a revision", keeper.mark_complete(plan)).await {
+            Ok(()) => self.succeeded(&Topic::Aside),
+            Err(error) => self.failed(Topic::Aside, error),
+        }
+    }
+
     /// What has time until there is nothing else to do.
     async fn tidy(&mut self, wish: &Wish, checked: &Checked, spec: &Spec, plan: &Plan) {
         if self.holds(&Topic::Upkeep).is_some() {
@@ -346,7 +359,6 @@ impl Actor {
         let tidied = async {
             keeper.scale_statuses(spec).await?;
             keeper.remove_gangs(plan).await?;
-            keeper.mark_complete(plan).await?;
             keeper.forget_revisions(limit, plan).await
         };
         if let Err(error) = in_time("tidy up", tidied).await {

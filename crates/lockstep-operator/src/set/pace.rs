@@ -35,7 +35,7 @@ pub enum Topic {
     Upkeep,
     /// The status is written.
     Status,
-    /// An event is sent, or a doubt cleared.
+    /// An event is sent, a doubt cleared, a revision marked.
     Aside,
 }
 

@@ -56,10 +56,16 @@ pub async fn find_out(hand: &Hand, name: &str) -> Result<Option<Box<SlimPod>>, A
     loop {
         match tokio::time::timeout(PATIENCE, hand.get(name)).await {
             Ok(Ok(found)) => return Ok(found),
-            Ok(Err(error @ ActError::Refused { code: ..500, .. })) => return Err(error),
+            Ok(Err(error @ ActError::Refused { code, .. })) if is_final(code) => return Err(error),
             Ok(Err(_)) | Err(_) => tokio::time::sleep(ASK_AGAIN).await,
         }
     }
+}
+
+/// Whether the same answer would come again. An API server that has too much to do has something else to say later, and
+/// just then nobody may give up.
+fn is_final(code: u16) -> bool {
+    code < 500 && ![408, 429].contains(&code)
 }
 
 /// A pod that is to be deleted.

@@ -83,6 +83,18 @@ impl Data {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let whole = |mut file: std::fs::File| file.write_all(&bytes).and_then(|()| file.sync_all());
         options.open(&beside).and_then(whole).map_err(failed)?;
-        std::fs::rename(&beside, path).map_err(failed)
+        std::fs::rename(&beside, path).and_then(|()| settle(path)).map_err(failed)
     }
+}
+
+/// Who loses power right after it finds the new file, too, and not the one before.
+#[cfg(unix)]
+fn settle(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn settle(_: &Path) -> io::Result<()> {
+    Ok(())
 }

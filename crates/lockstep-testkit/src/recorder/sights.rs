@@ -44,16 +44,24 @@ impl Sights {
         self.last(Deed::Delete, pod)?.along.get().copied()
     }
 
-    /// Whether another operator has acted between the moment in which this was sent and the one in which it arrived. Who
-    /// sent it was cut off, or died, and nobody can call it back.
+    /// Whether who sent this was cut off, or died, while it was on its way, and another operator has acted in its place
+    /// meanwhile, and not before: nobody can call it back.
     pub fn was_overtaken(&self, deed: Deed, pod: &str) -> bool {
         let links = self.lock();
         let deeds = links.iter().enumerate().filter_map(|(i, link)| Some((i, link.deed(deed, pod)?)));
-        let last = deeds.max_by_key(|(_, done)| done.arrived);
-        let others = |i: usize| links.iter().enumerate().filter(move |(j, _)| i != *j);
-        last.is_some_and(|(i, done)| {
-            others(i).any(|(_, other)| other.acted_between(done.decided.sent, done.arrived))
-        })
+        let Some((sender, done)) = deeds.max_by_key(|(_, done)| done.arrived) else { return false };
+        let Some(silent) = links[sender].silent_after(done.decided.sent) else { return false };
+        let others = || links.iter().enumerate().filter(|(i, _)| *i != sender).map(|(_, link)| link);
+        others().any(|other| other.acted_between(done.decided.sent, done.arrived))
+            && !others().any(|other| other.acted_between(silent, done.decided.sent))
+    }
+
+    /// Whether somebody may decide who knows no more than what was stored then: one that came after it, or another of
+    /// several that take turns.
+    pub fn may_begin_anew(&self, stored: Instant) -> bool {
+        let links = self.lock();
+        links.iter().filter(|link| !link.is_dead()).count() != 1
+            || links.iter().any(|link| link.began() > stored || link.silent_after(stored).is_some())
     }
 
     fn last(&self, deed: Deed, pod: &str) -> Option<Done> {

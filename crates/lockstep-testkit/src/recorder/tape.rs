@@ -50,8 +50,9 @@ pub(super) struct Tape {
     layouts: BTreeMap<Revision, Vec<Member>>,
     targets: BTreeMap<RoleName, Revision>,
     said: Option<Said>,
-    /// What the controller last had stored.
+    /// What the controller last had stored, and since when.
     stored: Memory,
+    stored_at: Instant,
     /// Pauses that somebody let pass.
     promoted: BTreeSet<Promotion>,
     known_generation: i64,
@@ -87,6 +88,7 @@ impl Tape {
             targets: BTreeMap::new(),
             said: None,
             stored: Memory::default(),
+            stored_at: Instant::now(),
             promoted: BTreeSet::new(),
             known_generation: 0,
             unheard: false,

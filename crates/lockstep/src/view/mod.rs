@@ -99,8 +99,8 @@ const LAST_EVENT: usize = 3;
 /// With so many rows, some nodes of many are worth a list.
 const SOME_NODES: usize = 6;
 
-/// How many rows each section has. On a small screen that is every role, what is waited for and what to do about it, the
-/// nodes on one line and the last event; whatever room is left makes one after the other complete.
+/// How many rows each section has. On a small screen that is the roles (of many, the first), what is waited for and what
+/// to do about it, the nodes on one line and the last event; whatever room is left makes one after the other complete.
 fn heights(scene: &Scene, set: &SetScene, canvas: Canvas, rows: usize) -> [usize; 4] {
     let [roles, rollout, nodes, history] = [0, 1, 2, 3];
     let least = [

@@ -18,6 +18,14 @@ pub(super) enum State {
     Dead,
 }
 
+/// When nothing went through last.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    from: Instant,
+    /// It still lasts, if this is not said.
+    until: Option<Instant>,
+}
+
 /// The way between one client and the server.
 #[derive(Debug, Clone)]
 pub struct Link(Arc<Wire>);
@@ -28,6 +36,7 @@ struct Wire {
     began: Instant,
     dice: Mutex<Dice>,
     state: Tidings<State>,
+    silence: Mutex<Option<Silence>>,
     writes: AtomicU64,
     /// The client dies with this write.
     last_write: AtomicU64,
@@ -42,6 +51,7 @@ impl Link {
             sight: Sight::since(blind_since),
             dice: Mutex::new(Dice::new(seed)),
             state: Tidings::new(State::Open),
+            silence: Mutex::default(),
             writes: AtomicU64::new(0),
             last_write: AtomicU64::new(u64::MAX),
         }))
@@ -70,6 +80,21 @@ impl Link {
     /// Whether the client is gone.
     pub fn is_dead(&self) -> bool {
         self.state() == State::Dead
+    }
+
+    /// When the client came.
+    pub fn began(&self) -> Instant {
+        self.0.began
+    }
+
+    /// Since when nothing went through last, if that was so at any time after this moment.
+    pub fn silent_after(&self, moment: Instant) -> Option<Instant> {
+        let silence = *self.silence();
+        silence.filter(|it| it.until.is_none_or(|until| until >= moment)).map(|it| it.from)
+    }
+
+    fn silence(&self) -> MutexGuard<'_, Option<Silence>> {
+        self.0.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client knows of the pods all that had happened until then, or more, whatever it does now.
@@ -137,6 +162,19 @@ impl Link {
         if to == State::Dead {
             self.0.sight.falls_behind("for ever");
         }
+        self.note_silence(to);
         self.0.state.change(|state| if state == State::Dead { state } else { to });
+    }
+
+    fn note_silence(&self, to: State) {
+        if self.is_dead() {
+            return;
+        }
+        let (now, mut silence) = (Instant::now(), self.silence());
+        match (to, &mut *silence) {
+            (State::Open, Some(lasting)) => lasting.until = lasting.until.or(Some(now)),
+            (State::Open, None) | (_, Some(Silence { until: None, .. })) => {}
+            (_, ended) => *ended = Some(Silence { from: now, until: None }),
+        }
     }
 }

@@ -10,6 +10,7 @@ use lockstep_core::revision::Revision;
 use lockstep_core::simulate::trace::{End, SpecEvent, What};
 use lockstep_core::snapshot::Memory;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::{Said, Tape};
 use crate::workload::Workload;
@@ -45,13 +46,18 @@ impl Tape {
         let lag = if self.sights.is_some() { MOMENT } else { LAG };
         let stored = self.stored.roles.iter();
         let stable = stored.filter_map(|(name, role)| Some((name.clone(), role.stable?))).collect();
-        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable, lag, unheard: self.unheard })));
+        let anew = self.sights.as_ref().is_none_or(|sights| sights.may_begin_anew(self.stored_at));
+        let unheard = self.unheard;
+        self.say(What::Spec(Box::new(SpecEvent { spec, targets, stable, lag, own: lag, unheard, anew })));
     }
 
     /// The controller says where it stands.
     pub fn hear(&mut self, generation: i64, status: &LockstepSetStatus) {
         let memory = Memory::deserialize(&status.memory).unwrap_or_default();
-        self.stored.clone_from(&memory);
+        if self.stored != memory {
+            self.stored.clone_from(&memory);
+            self.stored_at = Instant::now();
+        }
         for promotion in memory.promoted.clone() {
             if self.promoted.insert(promotion.clone()) {
                 self.say(What::Promoted(promotion));

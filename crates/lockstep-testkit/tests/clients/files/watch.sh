@@ -1,7 +1,8 @@
 # Watches config maps while one comes, changes and goes. Nothing is done before the watch has shown what is there, and it
 # ends when it has shown the last of it, however long either takes.
 out=$HOME/watched
-kubectl get cm -w --output-watch-events > "$out" 2>&1 &
+: > "$out"
+kubectl get cm -w --output-watch-events >> "$out" 2>&1 &
 watch=$!
 
 shown() {

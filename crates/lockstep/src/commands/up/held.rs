@@ -46,6 +46,10 @@ impl Held {
     fn hold(path: &Path, options: &mut OpenOptions) -> Result<Self, Refused> {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+        // A link is nobody's lock: what it leads to is not what has this path.
+        if std::fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
+            return Err(Refused::File(io::Error::other("it is a symbolic link; remove it")));
+        }
         loop {
             let mut file = options.read(true).write(true).open(path).map_err(Refused::File)?;
             match file.try_lock() {
@@ -138,6 +142,18 @@ mod tests {
         drop(held);
         assert!(!path.exists());
         drop(Held::take(&path).unwrap());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_refused() {
+        let folder = Scratch::new("link");
+        let (path, other) = (folder.join("data.lock"), folder.join("other"));
+        std::fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let refused = Held::take(&path).unwrap_err().to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+        assert!(path.is_symlink() && other.exists());
     }
 
     #[test]

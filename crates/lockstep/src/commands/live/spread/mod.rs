@@ -24,6 +24,9 @@ use super::args::Workload;
 use super::home::{FIELD_MANAGER, plain};
 use crate::input::cluster::ClusterArgs;
 
+/// How often a change is tried anew while Karmada writes.
+const ATTEMPTS: usize = 30;
+
 /// A workload, and its rollout over clusters.
 pub struct Spread {
     client: Client,
@@ -77,7 +80,7 @@ impl Spread {
         let api = templates(&self.client, &self.namespace, &self.rollout.spec.resource)?;
         let wish = |it: &DynamicObject| (it.metadata.uid.clone(), it.metadata.generation);
         let mut standing = self.template.clone();
-        loop {
+        for _ in 0..ATTEMPTS {
             let mut template = serde_json::to_value(&standing)?;
             change(self.kind()?, &mut template);
             let template: DynamicObject = serde_json::from_value(template)?;
@@ -91,6 +94,7 @@ impl Spread {
                 answer => return answer.map(drop).map_err(plain),
             }
         }
+        bail!("{} changed {ATTEMPTS} times while it was being written; try again", self.called)
     }
 }
 
