@@ -506,3 +506,32 @@ fn what_is_created_along_with_it_is_no_update_of_another_group() {
         assert_eq!(told.broken(), expected, "{later} ms later, upon a view {late} ms old");
     }
 }
+
+#[test]
+fn a_group_between_revisions_when_the_wish_goes_back_is_open() {
+    // Two groups were on their way to B when the wish went back to A. In group 1 all but the last had moved, and that was
+    // on its way out, or had gone before.
+    let wished = |revision: &str| {
+        groups(2, StrategyKind::RollingUpdate, 1, 0, vec![within(role("r", 2, revision), 2, 0)])
+    };
+    let at = |group: u32, instance: u32| Subject { group, ..of(instance) };
+    for (gone, expected) in [(150, &[][..]), (99, &[Promise::GroupFloor])] {
+        let mut told = Told::default();
+        told.wish(0, &wished("A"), false);
+        for of in (0..2).flat_map(|group| [at(group, 0), at(group, 1)]) {
+            let revision = rev(if of.instance == 1 { "B" } else { "A" });
+            told.create_at(1, of.clone(), revision).at(2, What::Ready { of, revision });
+        }
+        told.wish(50, &wished("B"), false).take(60, at(1, 0));
+        let mut events = vec![(100, true), (gone, false)];
+        events.sort_unstable();
+        for (t, back) in events {
+            match back {
+                true => told.wish(t, &wished("A"), false),
+                false => told.at(t, What::Gone { of: at(1, 0), revision: rev("A") }),
+            };
+        }
+        told.take(200, at(0, 1)).take(210, at(1, 1));
+        assert_eq!(told.broken(), expected, "gone at {gone}");
+    }
+}

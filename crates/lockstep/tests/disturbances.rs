@@ -5,20 +5,23 @@
 
 mod cluster;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
 use cluster::{LOCKSTEP, START, gang, role, set, with_operator};
 use futures::StreamExt;
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
+use kube::{Api, ResourceExt};
+use lockstep_api::label;
 use lockstep_kubelet::NodeGroup;
 use lockstep_testkit::operator::Operator;
-use lockstep_testkit::proxy::{Fault, Proxy, Rule, Verb, Which};
+use lockstep_testkit::proxy::{Fault, Proxy, Refusal, Rule, Verb, Which};
 use lockstep_testkit::scenario::{Scenario, Verdict, World};
 use lockstep_testkit::{Cluster, Component};
 
@@ -85,6 +88,25 @@ async fn play(cluster: &Cluster, scenario: &Scenario, mischief: impl Future<Outp
 async fn a_while(longest: u64) {
     let noise = u64::from(Timestamp::now().subsec_nanosecond().unsigned_abs());
     tokio::time::sleep(Duration::from_millis(noise / 1000 % longest)).await;
+}
+
+/// Runs kubectl, which must succeed.
+async fn kubectl(cluster: &Cluster, namespace: &str, arguments: &[&str]) {
+    let done = tokio::process::Command::new(cluster.program("kubectl").expect("kubectl"))
+        .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
+        .arg(format!("--namespace={namespace}"))
+        .args(arguments)
+        .output()
+        .await
+        .expect("kubectl runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Applies a manifest.
+async fn apply(cluster: &Cluster, namespace: &str, manifest: &str) {
+    let file = cluster.dir().expect("a folder").join("llama.yaml");
+    std::fs::write(&file, manifest).expect("written");
+    kubectl(cluster, namespace, &["apply", "-f", &file.display().to_string()]).await;
 }
 
 #[tokio::test]
@@ -207,6 +229,58 @@ async fn answers_that_are_lost_are_found_out() {
 }
 
 #[tokio::test]
+async fn what_an_overloaded_api_server_did_is_asked_for_until_it_says() {
+    let Some(cluster) = nodes().await else { return };
+    let (proxy, way) = by_proxy(&cluster).await;
+    let given_up = Fault::FailApplied(Refusal::new(504, "Timeout"));
+    let done = proxy.add(Rule::new(Which::verbs([Verb::Delete]).of("pods"), given_up).times(4));
+    let busy = Fault::Refuse(Refusal::new(429, "TooManyRequests"));
+    let busy = proxy.add(Rule::new(Which::verbs([Verb::Get]).of("pods"), busy).times(4));
+    // Nor does the watch say what became of it.
+    let held = Fault::HoldWatch { at_most: Some(Duration::from_secs(3).into()) };
+    proxy.add(Rule::new(Which::verbs([Verb::Watch]).of("pods"), held));
+    let operator = cluster.operator_through(LOCKSTEP, &way, &[]).expect("an operator");
+    let verdict = meanwhile(&cluster, std::future::pending()).await;
+    verdict.assert_kept();
+    assert_eq!((done.hits(), busy.hits()), (4, 4));
+    drop(operator);
+}
+
+#[tokio::test]
+async fn what_stood_complete_is_marked_though_nothing_else_beside_the_pods_can_be_written() {
+    let Some(cluster) = nodes().await else { return };
+    let (proxy, way) = by_proxy(&cluster).await;
+    let none = Fault::Refuse(Refusal::new(403, "Forbidden"));
+    let none = proxy.add(Rule::new(Which::writes().of("services"), none));
+    let operator = cluster.operator_through(LOCKSTEP, &way, &[]).expect("an operator");
+    let namespace = cluster.new_namespace("marked").await.expect("a namespace");
+    for image in ["1", "2"] {
+        apply(&cluster, &namespace, &llama(image)).await;
+        until_marked(&cluster, &namespace, image.parse().expect("a number")).await;
+    }
+    assert!(none.hits() > 0, "no service could be made");
+    drop(operator);
+}
+
+/// Waits until so many revisions say that the set stood complete at them.
+async fn until_marked(cluster: &Cluster, namespace: &str, count: usize) {
+    let revisions: Api<ControllerRevision> = Api::namespaced(cluster.client(), namespace);
+    let stood =
+        |it: &ControllerRevision| it.annotations().get(label::STOOD_COMPLETE).is_some_and(|it| it == "true");
+    let mut marked = BTreeSet::new();
+    let mut seen = watcher(revisions, watcher::Config::default()).applied_objects().boxed();
+    let waiting = async {
+        while marked.len() < count {
+            let revision = seen.next().await.expect("no end").expect("a revision");
+            if stood(&revision) {
+                marked.insert(revision.name_any());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(180), waiting).await.expect("marked in time");
+}
+
+#[tokio::test]
 async fn the_api_server_is_restarted_in_mid_rollout() {
     let Some((cluster, operator)) =
         with_operator(Cluster::builder().our_own("to kill the API server"), &[]).await
@@ -236,21 +310,8 @@ async fn lws_225_grove_709_a_new_operator_writes_nothing() {
     meanwhile(&cluster, std::future::pending()).await.assert_kept();
     // What the scenario leaves behind is on its way out; a set that stays is what matters.
     let namespace = cluster.new_namespace("stays").await.expect("a namespace");
-    let kubectl = cluster.program("kubectl").expect("kubectl");
-    let manifest = cluster.dir().expect("a folder").join("llama.yaml");
-    std::fs::write(&manifest, llama("1")).expect("written");
-    let run = async |arguments: &[&str]| {
-        let done = tokio::process::Command::new(&kubectl)
-            .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
-            .arg(format!("--namespace={namespace}"))
-            .args(arguments)
-            .output()
-            .await
-            .expect("kubectl runs");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    };
-    run(&["apply", "-f", &manifest.display().to_string()]).await;
-    run(&["wait", "lss/llama", "--for=condition=Ready", "--timeout=180s"]).await;
+    apply(&cluster, &namespace, &llama("1")).await;
+    kubectl(&cluster, &namespace, &["wait", "lss/llama", "--for=condition=Ready", "--timeout=180s"]).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     operator.stop().await;
     let mark = Timestamp::now();

@@ -26,7 +26,7 @@ pub struct History {
     pub gone: Vec<(u64, Subject, Instance)>,
     /// Per group and role: the target, and how many were updated at best under it.
     pub best: BTreeMap<(u32, RoleName), (Revision, u32)>,
-    /// Groups in which something was moved towards the present targets.
+    /// Groups in which something was moved towards the present targets, or that were on their way when those were set.
     pub opened: BTreeSet<u32>,
     /// The roles that changed when the present target was set, stable or not by now.
     pub changed: BTreeSet<RoleName>,
@@ -268,6 +268,18 @@ impl History {
             beyond.any(|(_, x)| !x.leaving && Some(x.revision) == target)
         });
         (updated && !finished) || surge
+    }
+
+    /// Groups that have something at the target of a role, be it on its way out, and something that is not.
+    pub fn between(&self) -> BTreeSet<u32> {
+        let Some(spec) = self.spec() else { return BTreeSet::new() };
+        let between = |group: u32, role: &Role| {
+            let target = self.target(&role.name);
+            let wished = || self.of(group, &role.name).filter(|(i, _)| *i < role.replicas);
+            wished().any(|(_, x)| Some(x.revision) == target)
+                && wished().any(|(_, x)| Some(x.revision) != target)
+        };
+        (0..spec.replicas).filter(|group| spec.roles.iter().any(|role| between(*group, role))).collect()
     }
 
     /// How many instances of a role may be updated: `T`.

@@ -124,7 +124,7 @@ impl Judge {
         self.turn_pauses(t, wish);
         let before = self.history.take(t, wish);
         if before.is_none_or(|before| before.targets != wish.targets) {
-            self.history.opened.clear();
+            self.history.opened = self.history.between();
             let changes = |role: &&Role| self.history.changes(&role.name);
             self.history.changed =
                 wish.spec.roles.iter().filter(changes).map(|role| role.name.clone()).collect();

@@ -221,3 +221,48 @@ impl Drop for Pledge {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Mutex, PoisonError};
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A hand whose API server answers so, one after the other.
+    fn hand(answers: &[u16]) -> (Hand, Arc<Mutex<VecDeque<u16>>>) {
+        let left: Arc<Mutex<VecDeque<u16>>> = Arc::new(Mutex::new(answers.iter().copied().collect()));
+        let rest = Arc::clone(&left);
+        let answer = move |_: Request<Body>| {
+            let code = rest.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(404);
+            let status = json!({
+                "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code,
+                "reason": if code == 404 { "NotFound" } else { "" }, "message": "no",
+            });
+            let answer = Response::builder().status(code).body(Body::from(status.to_string().into_bytes()));
+            async move { answer.map_err(Box::<dyn std::error::Error + Send + Sync>::from) }
+        };
+        (Hand::new(Client::new(tower::service_fn(answer), "default"), "default"), left)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_too_much_to_do_is_asked_again() {
+        for (answers, found) in [
+            (&[429, 503, 408, 429, 404][..], true),
+            (&[500, 504, 404], true),
+            (&[429, 403, 404], false),
+            (&[401, 404], false),
+        ] {
+            let (hand, left) = hand(answers);
+            let said = find_out(&hand, "a").await;
+            assert_eq!(said.is_ok_and(|pod| pod.is_none()), found, "{answers:?}");
+            let left = left.lock().unwrap_or_else(PoisonError::into_inner).len();
+            assert_eq!(left == 0, found, "{answers:?}");
+        }
+    }
+}

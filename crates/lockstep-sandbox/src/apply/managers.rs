@@ -294,7 +294,8 @@ impl Managers {
         let mut changes = Changes::new(versions, live, &object, &who.api_version, changed.clone());
         managers.take_from_others(who, &mut changes)?;
         let before = managers.of(who).map(|entry| entry.fields.clone()).unwrap_or_default();
-        let theirs = before.union(&changed.set()).difference(&changed.removed).difference(&nobodys());
+        // What was there several times and is there once is both gone and new.
+        let theirs = before.difference(&changed.removed).union(&changed.set()).difference(&nobodys());
         managers.set(who, theirs, time);
         managers.cap();
         Ok(Written { object, managers })

@@ -8,6 +8,7 @@ use super::{list, says, text, there};
 use crate::refusal::Cause;
 use crate::schema::Schema;
 use crate::schema::words::{self, Path};
+use crate::server::go_map;
 
 /// One version of a definition.
 #[derive(Debug, Clone)]
@@ -148,7 +149,7 @@ fn nested<'a, T>(
     let mut at = object;
     let shown = format!(".{}", path.trim_start_matches('.'));
     let wrong = |is: &Value, wanted: &str| {
-        format!("{shown} accessor error: {} is of the type {}, expected {wanted}", plain(is), go_type(is))
+        format!("{shown} accessor error: {} is of the type {}, expected {wanted}", go_map(is), go_type(is))
     };
     for name in path.trim_start_matches('.').split('.') {
         if at.is_null() {
@@ -161,10 +162,6 @@ fn nested<'a, T>(
         }
     }
     read(at).map(Some).ok_or_else(|| wrong(at, wanted))
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| words::json(value), str::to_owned)
 }
 
 /// The type Go has for a value of JSON.

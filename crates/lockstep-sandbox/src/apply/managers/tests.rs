@@ -10,6 +10,7 @@ impl Stage {
     fn write(&mut self, name: &str, operation: Operation, object: Value, force: bool) -> Vec<String> {
         let shape = Shape::read(&json!({"type": "object", "properties": {
             "spec": {"type": "object", "additionalProperties": {"type": "string"}},
+            "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
         }}));
         let api_version = "v1".to_owned();
         let who = Who { manager: name.to_owned(), operation, subresource: String::new(), api_version };
@@ -74,4 +75,12 @@ fn what_is_written_is_read_again() {
     let wrong = Managers::read(&json!([{"operation": "Guess"}])).map_err(|error| error.to_string());
     let message = "managedFields[0].operation: \"Guess\" is neither \"Apply\" nor \"Update\"";
     assert_eq!(wrong, Err(message.to_owned()));
+}
+
+#[test]
+fn what_was_there_twice_and_is_there_once_belongs_to_whoever_wrote_it() {
+    let mut stage = Stage { live: json!({}), managers: Managers::default() };
+    stage.write("a", Operation::Update, json!({"tags": ["b", "b"]}), false);
+    stage.write("a", Operation::Update, json!({"tags": ["b", "d"]}), false);
+    assert_eq!(stage.owners(), [r#"a {"f:tags":{".":{},"v:\"b\"":{},"v:\"d\"":{}}}"#]);
 }
