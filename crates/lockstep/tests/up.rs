@@ -199,3 +199,58 @@ fn undo_goes_to_what_stood_complete() {
     let again = up.verb(&folder, &["undo", "web"]);
     assert!(again.contains("goes back to revision 3"), "and forth again: {again}");
 }
+
+#[test]
+fn all_that_is_in_a_file_is_applied_and_what_holds_nothing_says_so() {
+    let folder = Folder::new("all");
+    let beside = "
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: beside}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: policy.kruise.io/v1alpha1
+kind: PodUnavailableBudget
+metadata: {name: one}
+spec: {selector: {matchLabels: {lockstep.dev/set: web}}, maxUnavailable: 1}
+---
+apiVersion: policy.kruise.io/v1alpha1
+kind: PodUnavailableBudget
+metadata: {name: none}
+spec: {selector: {matchLabels: {lockstep.dev/set: wep}}, maxUnavailable: 1}
+";
+    std::fs::write(folder.0.join("all.yaml"), WEB.to_owned() + beside).unwrap();
+    let mut up = folder.up(&["-f", "all.yaml"]);
+    up.until("web: everything is at");
+    let list = async |kind: &str, namespace: Option<&str>| {
+        let file = kube::config::Kubeconfig::read_from(&up.kubeconfig).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
+        let client = kube::Client::try_from(config).unwrap();
+        let kind = kube::api::GroupVersionKind::gvk("", "v1", kind);
+        let kind = kube::api::ApiResource::from_gvk(&kind);
+        let api: kube::Api<kube::core::DynamicObject> = match namespace {
+            Some(namespace) => kube::Api::namespaced_with(client, namespace, &kind),
+            None => kube::Api::all_with(client, &kind),
+        };
+        let names = api.list(&kube::api::ListParams::default()).await.unwrap().items.into_iter();
+        names.filter_map(|it| it.metadata.name).collect::<Vec<_>>()
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    assert!(runtime.block_on(list("Namespace", None)).contains(&"beside".to_owned()));
+    assert!(runtime.block_on(list("ConfigMap", Some("default"))).contains(&"settings".to_owned()));
+    let held = up.verb(&folder, &["budget", "one"]);
+    assert!(held.contains("1 pod may be taken away now") && !held.contains("nothing is held"), "{held}");
+    let held = up.verb(&folder, &["budget", "none"]);
+    assert!(held.contains("covers no pod"), "{held}");
+    drop(up);
+
+    // Nobody is asked where no operator is in the same process.
+    let up = folder.up(&["--no-operator", "-f", "all.yaml"]);
+    let held = up.verb(&folder, &["budget", "one"]);
+    assert!(held.contains("no webhook configuration lockstep-budgets"), "{held}");
+}

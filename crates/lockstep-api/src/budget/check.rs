@@ -91,6 +91,13 @@ fn pods(budget: &PodUnavailableBudgetSpec, found: &mut Findings) {
                 found.error(&path, "must not be empty");
             }
         }
+        let path = spec().field(name).field("apiVersion");
+        if target.api_version.matches('/').count() > 1 && found.sound(&path) {
+            found.error(
+                &path,
+                format!("{:?} is no API version: GROUP/VERSION or VERSION is accepted", target.api_version),
+            );
+        }
     }
 }
 

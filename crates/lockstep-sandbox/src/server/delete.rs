@@ -54,6 +54,9 @@ impl Options {
 /// Kinds whose deletion shows what is gone, not only that it is.
 const SHOWN: &[&str] = &["Pod", "Service", "ServiceAccount", "ResourceQuota", "PodTemplate"];
 
+/// Namespaces that no cluster can do without.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
 impl Turn<'_> {
     pub(super) fn delete(&mut self, target: &Target) -> Step<Response> {
         let look = Look::of(&target.kind, self.request)?;
@@ -163,6 +166,9 @@ impl Turn<'_> {
         options: &Options,
     ) -> Step<Gone> {
         let name = target.name.clone().unwrap_or_default();
+        if target.kind.kind.as_ref() == "Namespace" && IMMORTAL.contains(&name.as_str()) {
+            return Err(Refusal::forbidden(target.about(&name), "this namespace may not be deleted").into());
+        }
         self.may_go(target, live, options)?;
         let question = Question {
             target,

@@ -117,6 +117,12 @@ pub fn federate(args: &FederationArgs) -> Result<Exit> {
 
 fn serve(cluster: &ClusterArgs, serving: &ServingArgs, options: OperatorOptions) -> Result<Exit> {
     log(serving.log_format);
+    if options.webhook.is_none() && options.federation.is_none() {
+        tracing::warn!(
+            "the API server can ask nothing here (no --webhook-service or --cert-dir): specs are only checked when they \
+             are looked at, and budgets hold no delete and no eviction of others, though our own rollouts keep to them"
+        );
+    }
     block_on(async {
         let metrics = Metrics::new();
         let client = cluster.operator_client(&metrics).await?;

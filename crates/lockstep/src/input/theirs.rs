@@ -36,20 +36,9 @@ pub fn read(file: &str, text: &str) -> Option<Vec<Result<Manifest, BadInput>>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// All objects of a file that are of other projects' kinds: those that become sets, and those beside them.
-pub fn objects(text: &str) -> Vec<Value> {
-    let documents = Document::all(text).unwrap_or_default();
-    documents.iter().map(Document::to_json).filter(|value| kind_of(value).is_some()).collect()
-}
-
 /// Whether an object is of a kind that some dialect has.
 pub fn is_known(object: &Value) -> bool {
     kind_of(object).is_some()
-}
-
-/// Whether an object lives in no namespace.
-pub fn is_of_all(object: &Value) -> bool {
-    kind_of(object).is_some_and(|kind| !kind.namespaced)
 }
 
 fn kind_of(object: &Value) -> Option<&'static Kind> {

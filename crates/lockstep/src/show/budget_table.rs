@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::columns::{Line, lay_out};
 use super::words;
-use crate::budgets::held::{Held, Promised, UnitNow, units};
+use crate::budgets::held::{Held, Promised, Toll, UnitNow, units};
 use crate::screen::Paint;
 
 /// What is told of a budget.
@@ -28,14 +28,24 @@ pub struct Told {
     pub units: Vec<UnitNow>,
 }
 
-/// Tells a budget.
-pub fn tell(held: &Held, now: Time) -> Told {
+/// Tells a budget; and why nobody asks it, if that is so.
+pub fn tell(held: &Held, unasked: Option<&str>, now: Time) -> Told {
     let account = held.account(now);
-    let mut warnings: Vec<String> = account.conditions().iter().map(condition).collect();
+    let mut figures = account.figures();
+    let mut warnings: Vec<String> = unasked.map(str::to_owned).into_iter().collect();
+    warnings.extend(account.conditions().iter().map(condition));
     if let Some(why) = account.not_yet() {
-        warnings.push(format!("nothing is let go for now: {why}; is the operator running?"));
+        warnings.push(format!("nothing is let go for now: {why}. If that lasts, no operator runs"));
+        figures.unavailable_allowed = 0;
     }
-    let units = units(held, now);
+    let mut units = units(held, now);
+    if unasked.is_some() {
+        let freely = Toll { verdict: "free", why: "nobody is asked".to_owned() };
+        units.iter_mut().for_each(|unit| unit.eviction = freely.clone());
+    }
+    if units.is_empty() && account.expected() == 0 {
+        warnings.push("covers no pod".to_owned());
+    }
     let unseen = account.expected().saturating_sub(u32::try_from(units.len()).unwrap_or(u32::MAX));
     if unseen > 0 {
         warnings
@@ -45,7 +55,7 @@ pub fn tell(held: &Held, now: Time) -> Told {
         namespace: held.namespace.clone(),
         name: held.name.clone(),
         unit: held.unit_word(),
-        figures: account.figures(),
+        figures,
         warnings,
         units,
     }

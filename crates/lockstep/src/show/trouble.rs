@@ -45,11 +45,19 @@ pub fn lost<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> BTreeSet<String> {
 fn cause(pod: &Pod, lost: &BTreeSet<String>) -> Option<(String, bool)> {
     let spec = pod.spec.as_ref()?;
     let held = spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
-    if pod_state::is_ready(pod) || pod.metadata.deletion_timestamp.is_some() || held {
+    let node = spec.node_name.as_ref().filter(|node| lost.contains(*node));
+    if pod.metadata.deletion_timestamp.is_some() {
+        // Nobody but its kubelet ends a pod.
+        let freed = |node| {
+            format!("node {node} is lost, so it does not end; `kubectl delete node {node}` frees its name")
+        };
+        return node.map(|node| (freed(node), true));
+    }
+    if pod_state::is_ready(pod) || held {
         return None;
     }
-    if let Some(node) = spec.node_name.as_ref().filter(|node| lost.contains(*node)) {
-        let back = "ready again once it is back, replaced once Kubernetes gives it up";
+    if let Some(node) = node {
+        let back = "ready again once it is back, replaced once the node is deleted";
         return Some((format!("node {node} is not ready; {back}"), true));
     }
     let said = if spec.node_name.is_none() { unscheduled(pod) } else { container(pod) };
@@ -125,7 +133,7 @@ mod tests {
                 "d-0 d-1: ErrImagePull: there is no v4",
                 "c: CrashLoopBackOff: it exited with 137 (OOMKilled); back-off 10s",
                 "n: no node takes it: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
-                "l: node gone is not ready; ready again once it is back, replaced once Kubernetes gives it up",
+                "l: node gone is not ready; ready again once it is back, replaced once the node is deleted",
             ]
         );
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::Resource;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
@@ -34,6 +35,17 @@ impl Scene {
         let builder = Cluster::builder().our_own("StatefulSets").without(Component::Scheduler);
         let cluster = builder.without(Component::ControllerManager).start_or_skip().await?;
         cluster.define(&definition::definition()).await.expect("the kind");
+        // Removals are asked about, as far as anybody can see.
+        let guards: Api<MutatingWebhookConfiguration> = Api::all(cluster.client());
+        create(&guards, json!({
+            "metadata": {"name": "lockstep-budgets"},
+            "webhooks": [{
+                "name": "evict.budgets.lockstep.dev", "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/eviction"], "operations": ["CREATE"]}],
+                "admissionReviewVersions": ["v1"], "sideEffects": "NoneOnDryRun", "failurePolicy": "Ignore",
+            }],
+        }))
+        .await;
         let stage = Stage::new(cluster).await;
         let scene = Self { stage };
         let nodes: Api<Node> = Api::all(scene.stage.cluster.client());

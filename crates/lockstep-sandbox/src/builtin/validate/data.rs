@@ -40,7 +40,8 @@ pub(super) fn config_map(object: &Value, causes: &mut Causes) {
         size += value.as_str().map_or(0, decoded);
     }
     if size > MOST {
-        causes.too_long(&At::new(""), MOST);
+        // The object as a whole: so Go prints a path of nothing.
+        causes.too_long(&At::new("[]"), MOST);
     }
 }
 

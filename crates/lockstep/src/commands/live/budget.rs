@@ -7,6 +7,7 @@ use lockstep_api::budget::PodUnavailableBudget;
 
 use super::answer::give;
 use super::args::BudgetArgs;
+use crate::budgets::asked::nobody_is_asked;
 use crate::budgets::gather::{Gathered, budgets};
 use crate::budgets::held::Held;
 use crate::exit::Exit;
@@ -34,8 +35,9 @@ pub async fn run(args: &BudgetArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let mut told = Vec::new();
     for (namespace, budgets) in by_namespace {
         let gathered = Gathered::of(&client, &namespace, &budgets).await?;
+        let unasked = nobody_is_asked(&client, &namespace).await?;
         for budget in budgets {
-            told.push(tell(&Held::of(&budget, &gathered)?, now()));
+            told.push(tell(&Held::of(&budget, &gathered)?, unasked.as_deref(), now()));
         }
     }
     let paint = screen.paint;

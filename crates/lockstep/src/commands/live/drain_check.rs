@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::answer::give;
 use super::args::DrainArgs;
+use crate::budgets::asked::nobody_is_asked;
 use crate::budgets::drain::{Drain, Ground, Leaving, Passed, leaving, simulate};
 use crate::budgets::gather::{Gathered, budgets};
 use crate::budgets::held::Held;
@@ -30,6 +31,8 @@ struct Answer {
     verdict: &'static str,
     /// Pods that nobody brings back, for which `kubectl drain` wants `--force`.
     unmanaged: Vec<String>,
+    /// Why budgets hold nothing, where that is so.
+    unasked: Vec<String>,
     /// Pods that a drain leaves where they are.
     passed_over: usize,
     #[serde(flatten)]
@@ -48,10 +51,16 @@ pub async fn run(args: &DrainArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     let pods: Vec<Leaving> = sorted.iter().filter_map(|it| it.as_ref().ok()).cloned().collect();
 
     let namespaces: BTreeSet<&str> = pods.iter().map(|pod| pod.namespace.as_str()).collect();
-    let mut grounds = BTreeMap::new();
+    let (mut grounds, mut unasked) = (BTreeMap::new(), Vec::new());
     for namespace in namespaces {
         // Budgets first: what they promised may be gone when the pods are read, never the other way round.
-        let objects = budgets(&client, Some(namespace)).await?.unwrap_or_default();
+        let mut objects = budgets(&client, Some(namespace)).await?.unwrap_or_default();
+        if !objects.is_empty()
+            && let Some(why) = nobody_is_asked(&client, namespace).await?
+        {
+            objects.clear();
+            unasked.push(why);
+        }
         let gathered = if objects.is_empty() {
             Gathered::default()
         } else {
@@ -73,6 +82,7 @@ pub async fn run(args: &DrainArgs, screen: &mut Screen<'_>) -> Result<Exit> {
         node: args.node.clone(),
         verdict,
         unmanaged: unmanaged.collect(),
+        unasked,
         passed_over: sorted.len() - pods.len(),
         drain,
     };
@@ -99,6 +109,9 @@ fn text(answer: &Answer, pods: usize, paint: Paint) -> String {
             "{}: nobody brings back {pods}; kubectl wants --force.\n",
             paint.warn("warning")
         ));
+    }
+    for why in &answer.unasked {
+        text.push_str(&format!("{}: {why}.\n", paint.warn("warning")));
     }
     if pods > 0 {
         text.push('\n');

@@ -1,9 +1,11 @@
-//! The sets that are started: the demo, or those of somebody's own.
+//! What is started: the demo, or what somebody has in files.
 
 use anyhow::{Context, Result};
 use kube::Client;
-use kube::api::{Patch, PatchParams};
-use lockstep_api::Duration;
+use kube::api::{GroupVersionKind, Patch, PatchParams, TypeMeta};
+use kube::discovery::Scope;
+use kube::discovery::oneshot::pinned_kind;
+use lockstep_api::{Document, Duration};
 use lockstep_core::time::Millis;
 use serde_json::{Value, json};
 
@@ -11,55 +13,32 @@ use super::args::UpArgs;
 use crate::commands::live::home::FIELD_MANAGER;
 use crate::input::manifest::Manifest;
 use crate::input::objects::{api, plainly};
-use crate::input::theirs;
 use crate::install::title;
 
 const DEMO: &str = include_str!("../../../../../examples/up.yaml");
 /// How long the kubelet stand-in takes for a pod, in the annotations of its template.
 const TIMES: [&str; 2] = ["kubelet.lockstep.dev/ready-after", "kubelet.lockstep.dev/terminates-after"];
 
-/// The sets to start, or what they are made from, checked.
-pub fn sets(args: &UpArgs) -> Result<Vec<Value>> {
-    let mut manifests = Vec::new();
+/// What to start: all that stands in the files, of which the sets are checked.
+pub fn objects(args: &UpArgs) -> Result<Vec<Value>> {
+    let mut texts = Vec::new();
     for file in &args.files {
-        let mut of_file = Manifest::read_all(file).into_iter().collect::<Result<Vec<_>, _>>()?;
-        // Each of them stands for its whole file.
-        of_file.truncate(1);
-        manifests.extend(of_file);
+        let of_file = Manifest::read_all(file).into_iter().collect::<Result<Vec<_>, _>>()?;
+        // Each of them has the text of its whole file.
+        texts.extend(of_file.into_iter().next().map(|manifest| manifest.text));
     }
     if args.files.is_empty() && !args.no_demo {
-        manifests.push(Manifest::parse("up.yaml", DEMO.to_owned())?);
+        texts.push(DEMO.to_owned());
     }
-    let home = args.cluster.namespace.as_deref();
-    let mut all = Vec::new();
-    for manifest in &manifests {
-        all.extend(objects(manifest, home, args.speed)?);
-    }
+    let mut all: Vec<Value> = texts.iter().flat_map(|text| written(text)).collect();
+    all.iter_mut().for_each(|object| hasten(object, args.speed));
     Ok(all)
 }
 
-/// What of a manifest is applied: the set, or the objects of another project as they are.
-fn objects(manifest: &Manifest, namespace: Option<&str>, speed: u32) -> Result<Vec<Value>> {
-    let mut objects = match manifest.theirs {
-        Some(_) => theirs::objects(&manifest.text),
-        None => {
-            let written = manifest.written().map(|document| document.to_json());
-            vec![written.with_context(|| format!("{} cannot be read again", manifest.file))?]
-        }
-    };
-    for object in &mut objects {
-        hasten(object, speed);
-        if theirs::is_of_all(object) {
-            continue;
-        }
-        let place = &mut object["metadata"]["namespace"];
-        match namespace {
-            Some(namespace) => *place = json!(namespace),
-            None if place.is_null() => *place = json!("default"),
-            None => {}
-        }
-    }
-    Ok(objects)
+/// The objects of a text, as they are written.
+fn written(text: &str) -> Vec<Value> {
+    let documents = Document::all(text).unwrap_or_default();
+    documents.iter().map(Document::to_json).filter(|object| !object.is_null()).collect()
 }
 
 /// Makes pods start and end so many times faster, wherever annotations say how long they take.
@@ -81,16 +60,36 @@ fn hasten(value: &mut Value, speed: u32) {
     }
 }
 
-/// Starts sets: somebody's own are applied; a demo that is there already stays as it is.
-pub async fn start(client: &Client, sets: &[Value], own: bool) -> Result<()> {
-    let mut wanted = Vec::new();
-    for set in sets {
-        let (api, name) = api(client, set)?;
+/// Starts what there is to start: somebody's own is applied; a demo that is there already stays as it is.
+pub async fn start(client: &Client, objects: &[Value], args: &UpArgs) -> Result<()> {
+    let own = !args.files.is_empty();
+    for object in objects {
+        let object = placed(client, object, args.cluster.namespace.as_deref()).await?;
+        let (api, name) = api(client, &object)?;
         if own || api.get_opt(&name).await.map_err(plainly)?.is_none() {
-            wanted.push(set.clone());
+            apply(client, &[object]).await?;
         }
     }
-    apply(client, &wanted).await
+    Ok(())
+}
+
+/// An object in the namespace it belongs to, if its kind lives in any.
+async fn placed(client: &Client, object: &Value, home: Option<&str>) -> Result<Value> {
+    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let types = TypeMeta { api_version: text("apiVersion"), kind: text("kind") };
+    let kind = GroupVersionKind::try_from(&types)?;
+    let found = pinned_kind(client, &kind).await.map_err(plainly);
+    let (_, can) =
+        found.with_context(|| format!("cannot apply {}: its kind is not served", title(object)))?;
+    let mut object = object.clone();
+    let place = &mut object["metadata"]["namespace"];
+    match (can.scope, home) {
+        (Scope::Cluster, _) => {}
+        (Scope::Namespaced, Some(home)) => *place = json!(home),
+        (Scope::Namespaced, None) if place.is_null() => *place = json!("default"),
+        (Scope::Namespaced, None) => {}
+    }
+    Ok(object)
 }
 
 /// Applies objects in their order.
@@ -109,8 +108,9 @@ mod tests {
     use super::*;
 
     fn demo(speed: u32) -> Value {
-        let manifest = Manifest::parse("up.yaml", DEMO.to_owned()).unwrap();
-        objects(&manifest, None, speed).unwrap().remove(0)
+        let mut demo = written(DEMO).remove(0);
+        hasten(&mut demo, speed);
+        demo
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub enum Press {
 /// Runs until somebody quits.
 pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
     // What is wrong with a manifest is said before anything starts.
-    let sets = demo::sets(args)?;
+    let objects = demo::objects(args)?;
     if let Some(file) = &args.log {
         log(file)?;
     }
@@ -103,7 +103,7 @@ pub fn run(args: &UpArgs, screen: &mut Screen<'_>) -> Result<Exit> {
             }
         }
         let operator = (!args.no_operator).then(|| Operator::start(&running));
-        demo::start(&running.client, &sets, !args.files.is_empty()).await?;
+        demo::start(&running.client, &objects, args).await?;
         let ended = show(args, &running, operator.as_ref(), screen).await;
         if let Some(operator) = operator {
             operator.stop().await?;
