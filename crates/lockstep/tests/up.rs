@@ -80,6 +80,13 @@ impl Up {
         panic!("{part:?} never came, but\n{}", said.join("\n"))
     }
 
+    async fn client(&self) -> kube::Client {
+        let file = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
+        kube::Client::try_from(config).unwrap()
+    }
+
     /// As `kill -9` does.
     fn kill(&mut self) {
         self.child.kill().unwrap();
@@ -165,10 +172,7 @@ fn undo_goes_to_what_stood_complete() {
         let bad = if missing { "kubelet.lockstep.dev/image: missing, " } else { "" };
         let set = WEB.replace("web:1", image).replace("annotations: {", &format!("annotations: {{{bad}"));
         let change = async {
-            let file = kube::config::Kubeconfig::read_from(&up.kubeconfig).unwrap();
-            let options = kube::config::KubeConfigOptions::default();
-            let config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
-            let client = kube::Client::try_from(config).unwrap();
+            let client = up.client().await;
             let resource = lockstep_operator::set::resource();
             let api: kube::Api<kube::core::DynamicObject> =
                 kube::Api::namespaced_with(client, "default", &resource);
@@ -227,10 +231,7 @@ spec: {selector: {matchLabels: {lockstep.dev/set: wep}}, maxUnavailable: 1}
     let mut up = folder.up(&["-f", "all.yaml"]);
     up.until("web: everything is at");
     let list = async |kind: &str, namespace: Option<&str>| {
-        let file = kube::config::Kubeconfig::read_from(&up.kubeconfig).unwrap();
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
-        let client = kube::Client::try_from(config).unwrap();
+        let client = up.client().await;
         let kind = kube::api::GroupVersionKind::gvk("", "v1", kind);
         let kind = kube::api::ApiResource::from_gvk(&kind);
         let api: kube::Api<kube::core::DynamicObject> = match namespace {

@@ -1,10 +1,10 @@
 //! What is started: the demo, or what somebody has in files.
 
 use anyhow::{Context, Result};
-use kube::Client;
-use kube::api::{GroupVersionKind, Patch, PatchParams, TypeMeta};
+use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams, TypeMeta};
 use kube::discovery::Scope;
 use kube::discovery::oneshot::pinned_kind;
+use kube::{Api, Client};
 use lockstep_api::{Document, Duration};
 use lockstep_core::time::Millis;
 use serde_json::{Value, json};
@@ -64,42 +64,45 @@ fn hasten(value: &mut Value, speed: u32) {
 pub async fn start(client: &Client, objects: &[Value], args: &UpArgs) -> Result<()> {
     let own = !args.files.is_empty();
     for object in objects {
-        let object = placed(client, object, args.cluster.namespace.as_deref()).await?;
-        let (api, name) = api(client, &object)?;
-        if own || api.get_opt(&name).await.map_err(plainly)?.is_none() {
-            apply(client, &[object]).await?;
+        let (api, object) = placed(client, object, args.cluster.namespace.as_deref()).await?;
+        let name = object["metadata"]["name"].as_str().context("an object without name")?;
+        if own || api.get_opt(name).await.map_err(plainly)?.is_none() {
+            apply_one(&api, name, &object).await?;
         }
     }
     Ok(())
 }
 
-/// An object in the namespace it belongs to, if its kind lives in any.
-async fn placed(client: &Client, object: &Value, home: Option<&str>) -> Result<Value> {
+/// An object in the namespace it belongs to, if its kind lives in any; and where that is.
+async fn placed(client: &Client, object: &Value, home: Option<&str>) -> Result<(Api<DynamicObject>, Value)> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let types = TypeMeta { api_version: text("apiVersion"), kind: text("kind") };
     let kind = GroupVersionKind::try_from(&types)?;
     let found = pinned_kind(client, &kind).await.map_err(plainly);
-    let (_, can) =
+    let (kind, can) =
         found.with_context(|| format!("cannot apply {}: its kind is not served", title(object)))?;
-    let mut object = object.clone();
-    let place = &mut object["metadata"]["namespace"];
-    match (can.scope, home) {
-        (Scope::Cluster, _) => {}
-        (Scope::Namespaced, Some(home)) => *place = json!(home),
-        (Scope::Namespaced, None) if place.is_null() => *place = json!("default"),
-        (Scope::Namespaced, None) => {}
+    if can.scope == Scope::Cluster {
+        return Ok((Api::all_with(client.clone(), &kind), object.clone()));
     }
-    Ok(object)
+    let namespace = home.or(object["metadata"]["namespace"].as_str()).unwrap_or("default").to_owned();
+    let api = Api::namespaced_with(client.clone(), &namespace, &kind);
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = json!(namespace);
+    Ok((api, object))
 }
 
 /// Applies objects in their order.
 pub async fn apply(client: &Client, objects: &[Value]) -> Result<()> {
-    let manager = PatchParams::apply(FIELD_MANAGER).force();
     for object in objects {
         let (api, name) = api(client, object)?;
-        let applied = api.patch(&name, &manager, &Patch::Apply(object)).await;
-        applied.map_err(plainly).with_context(|| format!("cannot apply {}", title(object)))?;
+        apply_one(&api, &name, object).await?;
     }
+    Ok(())
+}
+
+async fn apply_one(api: &Api<DynamicObject>, name: &str, object: &Value) -> Result<()> {
+    let applied = api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await;
+    applied.map_err(plainly).with_context(|| format!("cannot apply {}", title(object)))?;
     Ok(())
 }
 
